@@ -1,0 +1,1 @@
+"""The consume loop and the services that decide over it."""

@@ -1,0 +1,1 @@
+"""The published language: payloads, envelope, codec, registry, topics, upcasters."""

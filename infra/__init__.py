@@ -1,0 +1,1 @@
+"""Edges to Kafka, PostgreSQL, files and the environment; knows no business event."""

@@ -1,0 +1,1 @@
+"""Reference playbooks and the service directory: data only."""

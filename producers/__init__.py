@@ -1,0 +1,1 @@
+"""Ways in: foreign alert formats and producers of outside facts and wishes."""

@@ -1,0 +1,1 @@
+"""Views: pure folds of the log, their tables and questions."""
