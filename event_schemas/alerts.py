@@ -28,6 +28,7 @@ class AlertRaised(Payload):
     deadline_at: Instant | None = None
     labels: dict[Text, Text] = {}
     annotations: dict[Text, Text] = {}
+    services: tuple[Text, ...] = ()
     raw_ref: Text | None = None
     case_folder: Text | None = None
 
@@ -52,6 +53,7 @@ class DirectoryEntry(Payload):
     risk: Name
     known: bool
     version: Name
+    services: tuple[Name, ...] = ()
 
 
 class OpenCase(Payload):
@@ -63,15 +65,24 @@ class OpenCase(Payload):
     last_signal_at: Instant
 
 
+class PlaybookRef(Payload):
+    """The playbook that answers an alert, with the durations intake turns into times."""
+
+    name: Name
+    version: Name
+    kind: Name
+    run_seconds: int
+    before_seconds: int
+    after_seconds: int
+
+
 class Placement(Payload):
     """What intake observed before it decided where a signal belongs."""
 
     directory: DirectoryEntry
     same_signal: OpenCase | None = None
     group_case: OpenCase | None = None
-    playbook: Name | None = None
-    playbook_version: Name | None = None
-    tenant_allowed: bool = True
+    playbook: PlaybookRef
 
 
 class AlertReceived(Payload):

@@ -14,6 +14,10 @@ class CaseOpened(Payload):
     service: Text
     owner: Name
     risk: Name
+    alert_id: Name
+    fingerprint: Name
+    signal_kind: Name
+    starts_at: Instant
     related_case_id: Name | None = None
     related_run_id: Name | None = None
     warnings: tuple[Text, ...] = ()
@@ -82,6 +86,7 @@ class IntakeAccepted(Payload):
     deadline_at: Instant
     window_start: Instant
     window_end: Instant
+    services: tuple[Name, ...]
     signal: Signal
     case_folder: Text | None = None
     related_run_id: Name | None = None

@@ -7,6 +7,9 @@ from pydantic import Field
 from event_schemas.payload import Contract, Instant, Json, Name, Payload, Text
 
 Strategy = Literal["all", "quorum", "timeout_partial", "first_valid"]
+OnTimeout = Literal["emit_partial"]
+ConflictPolicy = Literal["preserve_and_escalate", "block_and_escalate"]
+LateResultPolicy = Literal["discard", "record_but_do_not_merge", "append_new_revision"]
 Outcome = Literal[
     "COMPLETE",
     "COMPLETE_WITH_REVIEW_REQUIRED",

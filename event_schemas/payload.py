@@ -1,6 +1,7 @@
 """What every payload on a topic is: frozen, strict, free of NaN and of NUL."""
 
 import json
+from math import isfinite
 from typing import Annotated, Any
 
 from pydantic import (
@@ -19,6 +20,21 @@ def _clean(text: str) -> str:
     return text
 
 
+def _clean_json(value: object) -> object:
+    stack: list[object] = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            _clean(item)
+        elif isinstance(item, float) and not isfinite(item):
+            raise ValueError("BAD_NUMBER: not finite")
+        elif isinstance(item, dict):
+            stack.extend((*item, *item.values()))
+        elif isinstance(item, list | tuple):
+            stack.extend(item)
+    return value
+
+
 Text = Annotated[str, AfterValidator(_clean)]
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=200), AfterValidator(_clean)
@@ -30,7 +46,7 @@ Instant = Annotated[
         lambda at: at.isoformat().replace("+00:00", "Z"), return_type=str, when_used="json"
     ),
 ]
-Json = Any
+Json = Annotated[Any, AfterValidator(_clean_json)]
 
 
 class Payload(BaseModel):

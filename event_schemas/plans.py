@@ -30,6 +30,7 @@ class Step(Contract):
     """One node of the plan."""
 
     step_id: Name
+    task_id: Name
     specialist: Name
     agent_id: Name
     skill: Name

@@ -17,9 +17,9 @@ from event_schemas import (
     runs,
     tools,
 )
-from event_schemas.codec import Malformed, parse_json
 from event_schemas.envelope import Envelope
 from event_schemas.payload import Payload
+from event_schemas.strict_json import Malformed, parse_json
 from event_schemas.upcasters import UPCASTERS, upcast
 
 Kind = Literal["outside", "decided", "input", "command"]
@@ -157,6 +157,7 @@ def read(envelope: Envelope) -> Payload:
         _, data = upcast(envelope.type, parse_json(envelope.data))
         return entry.payload.model_validate(data, strict=False)
     except ValidationError as error:
+        parse_json(envelope.data)  # names what is wrong with the text itself, if anything
         raise Malformed("SCHEMA_INVALID", _first_problem(error)) from error
 
 

@@ -4,7 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from event_schemas.joins import Conflict
 from event_schemas.payload import Contract, Instant, Json, Name, Payload, Sha256, Text
+
+TIMEOUT = "DELEGATION_TIMEOUT"
 
 
 class Claim(Contract):
@@ -105,7 +108,7 @@ class ResultAccepted(Payload):
     content_hash: Sha256
     state_version: int
     result: Result
-    verified: tuple[Name, ...] = ()
+    observed: dict[Sha256, Sha256 | None]
 
 
 class ResultRejected(Payload):
@@ -116,10 +119,11 @@ class ResultRejected(Payload):
     step_id: Name
     specialist: Name
     attempt: int
-    content_hash: Sha256
+    content_hash: Sha256 | None
     check: Name
     reason: Name
     detail: Text
+    observed: dict[Sha256, Sha256 | None] = {}
 
 
 class ResultLate(Payload):
@@ -135,6 +139,8 @@ class ResultLate(Payload):
     merge: bool
     result: Result | None
     reason: Name | None = None
+    conflicts: tuple[Conflict, ...] = ()
+    observed: dict[Sha256, Sha256 | None] = {}
 
 
 class ResultStale(Payload):
@@ -161,8 +167,8 @@ class ResultHashConflict(Payload):
 class ResultParked(Payload):
     """The answer overtook the plan that asks for it; it waits as a fact. Writer: join engine."""
 
-    join_id: Name
     task_id: Name
     submitted: ResultSubmitted
     submitted_event: Name
-    observed: Json = None
+    tenant: Name
+    observed: dict[Sha256, Sha256 | None]

@@ -5,6 +5,7 @@ from typing import Literal
 from event_schemas.cases import Signal
 from event_schemas.joins import Conflict
 from event_schemas.payload import Instant, Json, Name, Payload, Sha256, Text
+from event_schemas.results import Result
 
 RunStatus = Literal[
     "received",
@@ -47,6 +48,7 @@ class IncidentStarted(Payload):
     deadline_at: Instant
     window_start: Instant
     window_end: Instant
+    services: tuple[Name, ...]
     signal: Signal
     case_folder: Text | None = None
     related_run_id: Name | None = None
@@ -108,6 +110,8 @@ class ReportRevised(Payload):
     run_id: Name
     report: Report
     because: Name
+    task_id: Name
+    merged: Result
 
 
 class ConflictEscalated(Payload):

@@ -22,7 +22,9 @@ class Clock:
         """Return the current time, UTC."""
         if monotonic() - self._read_at > REFRESH_SECONDS:
             async with self._pool.connection() as connection:
-                row = await (await connection.execute("select shift from caseops.clock")).fetchone()
+                row = await (
+                    await connection.execute("select shift from caseops.clock")
+                ).fetchone()
             self._shift = row[0] if row else timedelta(0)
             self._read_at = monotonic()
         return datetime.now(UTC) + self._shift  # noqa: TID251 - the one edge of time

@@ -16,7 +16,9 @@ def upgrade(url: str, revision: str = "head") -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     try:
         with engine.begin() as connection:
-            connection.execute(text("select pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
+            connection.execute(
+                text("select pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK}
+            )
             connection.execute(text("create schema if not exists caseops"))
             config.attributes["connection"] = connection
             command.upgrade(config, revision)

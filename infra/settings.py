@@ -17,8 +17,12 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True
     )
 
-    kafka_bootstrap: str | None = Field(None, description="Kafka bootstrap servers, host:port")
-    database_url: SecretStr | None = Field(None, description="postgresql:// URL of the store")
+    kafka_bootstrap: str | None = Field(
+        None, description="Kafka bootstrap servers, host:port"
+    )
+    database_url: SecretStr | None = Field(
+        None, description="postgresql:// URL of the store"
+    )
     topic_prefix: str = Field(
         "caseops", pattern=r"^[A-Za-z0-9._-]{1,100}$", description="prefix of all topics"
     )
@@ -29,12 +33,17 @@ class Settings(BaseSettings):
     partitions: int | None = Field(
         None, ge=1, description="partitions of created topics (default: per topic)"
     )
-    http_host: str = Field("127.0.0.1", description="address of metrics and health endpoints")
-    http_port: int = Field(0, ge=0, le=65535, description="port of the endpoints; 0 picks one")
+    http_host: str = Field(
+        "127.0.0.1", description="address of metrics and health endpoints"
+    )
+    http_port: int = Field(
+        0, ge=0, le=65535, description="port of the endpoints; 0 picks one"
+    )
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR")
     log_format: str = Field("json", pattern="^(json|text)$", description="json or text")
     allowed_tenants: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="comma list of tenants to accept; empty accepts all (local mode only)"
+        (),
+        description="comma list of tenants to accept; empty accepts all (local mode only)",
     )
     local_mode: bool = Field(True, description="accept every tenant and case folders")
     prometheus_url: str | None = Field(None, description="metric source, http://host:9090")
@@ -52,7 +61,9 @@ class Settings(BaseSettings):
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - pydantic's own signature
         tenants = values.get("allowed_tenants", os.environ.get(f"{PREFIX}ALLOWED_TENANTS"))
         if isinstance(tenants, str):
-            values["allowed_tenants"] = tuple(t.strip() for t in tenants.split(",") if t.strip())
+            values["allowed_tenants"] = tuple(
+                t.strip() for t in tenants.split(",") if t.strip()
+            )
         super().__init__(**values)
 
 
@@ -66,4 +77,7 @@ def sources() -> dict[str, str]:
 
 def child_environment(**values: str) -> dict[str, str]:
     """Return this process's environment with *values* (setting names) set for a child."""
-    return {**os.environ, **{f"{PREFIX}{name.upper()}": text for name, text in values.items()}}
+    return {
+        **os.environ,
+        **{f"{PREFIX}{name.upper()}": text for name, text in values.items()},
+    }

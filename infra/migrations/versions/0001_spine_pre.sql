@@ -160,7 +160,7 @@ create table caseops.deadlines (
     tenant text not null,
     due_at timestamptz not null,
     cause_id text not null,
-    primary key (about, subject_id)
+    primary key (run_id, about, subject_id)
 );
 create index deadlines_due on caseops.deadlines (due_at);
 

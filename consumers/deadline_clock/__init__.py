@@ -1,0 +1,1 @@
+"""The deadline clock: the only owner of time; due deadlines become facts."""

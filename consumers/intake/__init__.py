@@ -1,0 +1,1 @@
+"""Intake: strict validation, dedup, correlation into cases, refusals as facts."""

@@ -1,0 +1,1 @@
+"""The join engine: admits evidence-bound results, keeps conflicts, concludes in time."""

@@ -1,0 +1,1 @@
+"""Change auditor: change records and recorded cluster state."""

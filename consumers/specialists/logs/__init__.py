@@ -1,0 +1,1 @@
+"""Log investigator: error clusters, first occurrence, call paths."""

@@ -1,0 +1,1 @@
+"""Metric analyst: impact, time lines, resource pressure, call graph."""

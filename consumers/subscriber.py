@@ -1,0 +1,268 @@
+"""The edge to Kafka: a FastStream batch subscriber that hands raw records to one handler.
+
+Positions come from `consumer_progress`, never from Kafka's committed offsets (those are
+written lazily, for lag tools). One batch at a time runs under a lock that a rebalance waits for.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+import structlog
+from aiokafka import TopicPartition
+from aiokafka.abc import ConsumerRebalanceListener
+from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+from faststream import AckPolicy
+from faststream.kafka import KafkaBroker, KafkaMessage
+
+from consumers.positions import Positions
+from consumers.sorting import Record
+from infra.observability import ConsumerMetrics
+
+FIRST_POLL_MS = 10
+IDLE_POLL_MS = 1000
+WATCH_SECONDS = 5.0
+MAX_POLL_MS = 3_600_000
+
+Handler = Callable[[Sequence[Record]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a consumer reads: bootstrap servers, group, full topic names, batch limits."""
+
+    bootstrap: str
+    group: str
+    topics: tuple[str, ...]
+    max_records: int = 500
+    stuck_after_seconds: float = 60.0
+    fetch_min_bytes: int = 1
+    fetch_max_wait_ms: int = 500
+
+
+@dataclass(slots=True)
+class Subscription:
+    """One consumer group member over one handler, from `run` until it is cancelled."""
+
+    source: Source
+    handler: Handler
+    positions: Positions
+    metrics: ConsumerMetrics
+    backing_off: Callable[[], bool]
+    flush: Callable[[], Awaitable[None]]
+    ready: bool = field(default=False, init=False)
+    last_progress: float = field(default_factory=monotonic, init=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _failure: asyncio.Future[None] | None = field(default=None, init=False)
+    _broker: KafkaBroker | None = field(default=None, init=False)
+    _subscriber: Any = field(default=None, init=False)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Consume until *stop* is set; raise what must stop the service."""
+        self._failure = asyncio.get_running_loop().create_future()
+        await self._start()
+        try:
+            while not stop.is_set():
+                await self._wait(stop)
+                await self._watch()
+        finally:
+            self.ready = False
+            await self._stop()
+
+    async def _wait(self, stop: asyncio.Event) -> None:
+        waiting: asyncio.Future[Any] = asyncio.ensure_future(stop.wait())
+        failed: asyncio.Future[Any] = self._failed()
+        try:
+            await asyncio.wait(
+                {waiting, failed},
+                timeout=WATCH_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            waiting.cancel()
+        if failed.done():
+            failed.result()
+
+    @property
+    def _consumer(self) -> Any:
+        return None if self._subscriber is None else self._subscriber.consumer
+
+    def _failed(self) -> "asyncio.Future[None]":
+        if self._failure is None:
+            raise RuntimeError("the subscription is not running")
+        return self._failure
+
+    async def _start(self) -> None:
+        broker = KafkaBroker(
+            self.source.bootstrap,
+            consumer_only=True,
+            allow_auto_create_topics=False,
+            graceful_timeout=15,
+            metadata_max_age_ms=5000,
+            logger=None,
+        )
+        subscriber = broker.subscriber(
+            *self.source.topics,
+            group_id=self.source.group,
+            auto_offset_reset="earliest",
+            batch=True,
+            max_records=self.source.max_records,
+            batch_timeout_ms=FIRST_POLL_MS,
+            fetch_min_bytes=self.source.fetch_min_bytes,
+            fetch_max_wait_ms=self.source.fetch_max_wait_ms,
+            max_poll_interval_ms=MAX_POLL_MS,
+            rebalance_timeout_ms=30_000,
+            ack_policy=AckPolicy.MANUAL,
+            parser=_raw_batch,
+            decoder=_undecoded,
+            no_reply=True,
+            listener=_Drain(self),
+            title=f"{self.source.group}/{self.source.topics[0]}",
+        )
+        subscriber(self._on_batch)
+        self._subscriber = subscriber
+        while True:
+            try:
+                await broker.start()
+                break
+            except KafkaError as error:
+                self.metrics.retried(type(error).__name__)
+                await broker.stop()
+                await asyncio.sleep(1.0)
+        consumer: Any = subscriber.consumer
+        consumer.getmany = _never_empty(consumer.getmany)
+        self._broker = broker
+        self.last_progress = monotonic()
+        self.ready = True
+
+    async def _stop(self) -> None:
+        async with self._lock:
+            if self._broker is not None:
+                await self.flush()
+                await self._commit()
+                await self._broker.stop()
+            self._broker = self._subscriber = None
+
+    async def _on_batch(self, msg: KafkaMessage) -> None:
+        async with self._lock:
+            if self._failed().done():
+                return
+            raw: Any = msg.raw_message
+            try:
+                await self.handler(self.positions.checked(raw))
+            except Exception as error:  # noqa: BLE001 - it ends the service, not the loop
+                self.fail(error)
+            self.last_progress = monotonic()
+
+    def fail(self, error: Exception) -> None:
+        """Remember what must stop the service; nothing is handled after it."""
+        structlog.get_logger().error(
+            "consumer_stops", group=self.source.group, error=str(error)
+        )
+        if not self._failed().done():
+            self._failed().set_exception(error)
+
+    async def revoked(self) -> None:
+        """Let the running batch finish before partitions move."""
+        async with self._lock:
+            await self.flush()
+            await self._commit()
+            self.positions.forget()
+
+    async def assigned(self, partitions: Iterable[TopicPartition]) -> None:
+        """Place the consumer where the store says; a log that cannot be ours stops us."""
+        consumer = self._consumer
+        if consumer is None:
+            return
+        wanted = list(partitions)
+        try:
+            starts = await consumer.beginning_offsets(wanted)
+            ends = await consumer.end_offsets(wanted)
+            places = {(p.topic, p.partition): (starts[p], ends[p]) for p in wanted}
+            for place, offset in (await self.positions.take(places)).items():
+                consumer.seek(TopicPartition(*place), offset)
+        except Exception as error:  # noqa: BLE001 - a listener's error would be swallowed
+            self.fail(error)
+
+    async def _commit(self) -> None:
+        offsets = {
+            TopicPartition(*place): at for place, at in self.positions.handled.items()
+        }
+        if self._consumer is None or not offsets:
+            return
+        try:
+            await self._consumer.commit(offsets)
+        except (CommitFailedError, IllegalStateError, KafkaError) as error:
+            self.metrics.retried(type(error).__name__)
+
+    async def _watch(self) -> None:
+        lag = await self._lag()
+        self.metrics.lag(lag)
+        if lag == 0 or self.backing_off():
+            self.last_progress = monotonic()
+        await self._commit_between_batches()
+        self.ready = monotonic() - self.last_progress < self.source.stuck_after_seconds
+        if not self.ready:
+            structlog.get_logger().error("consumer_stuck", group=self.source.group, lag=lag)
+            await self._stop()
+            await self._start()
+
+    async def _commit_between_batches(self) -> None:
+        if not self._lock.locked():
+            async with self._lock:
+                await self.flush()
+                await self._commit()
+
+    async def _lag(self) -> int:
+        handled = dict(self.positions.handled)
+        if self._consumer is None or not handled:
+            return 0
+        try:
+            ends = await self._consumer.end_offsets([TopicPartition(*p) for p in handled])
+        except KafkaError:
+            return 1
+        return sum(
+            max(0, ends[TopicPartition(*place)] - at) for place, at in handled.items()
+        )
+
+
+class _Drain(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Passes the client's rebalance callbacks on to the subscription."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    async def on_partitions_revoked(self, revoked: Any) -> None:
+        await self._subscription.revoked()
+
+    async def on_partitions_assigned(self, assigned: Any) -> None:
+        await self._subscription.assigned(assigned)
+
+
+async def _raw_batch(records: Any, original: Any) -> Any:
+    """Hide headers from FastStream's parser, so that no header can make a record vanish."""
+    message = await original(tuple(replace(record, headers=()) for record in records))
+    message.raw_message = records
+    return message
+
+
+async def _undecoded(message: Any, _original: Any) -> Any:
+    return list(message.raw_message)
+
+
+def _never_empty(getmany: Any) -> Any:
+    async def patient(
+        *partitions: Any, timeout_ms: int = 0, max_records: int | None = None
+    ) -> Any:
+        while True:
+            found = await getmany(
+                *partitions,
+                timeout_ms=max(timeout_ms, IDLE_POLL_MS),
+                max_records=max_records,
+            )
+            if found:
+                return found
+
+    return patient

@@ -1,0 +1,1 @@
+"""Everything that knows Apache Kafka: the local cluster, client builders, topic creation."""

@@ -1,0 +1,1 @@
+"""The local PostgreSQL server of local mode and of the tests."""
