@@ -6,12 +6,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 import structlog
-from consumers.case_view_projector import case_view_projector
-from infra.artifacts import ArtifactStore
-from psycopg_pool import AsyncConnectionPool
 
 from caseops import playbooks
 from caseops.groups import ALL, GROUPS, READERS
+from consumers.case_view_projector import case_view_projector
 from consumers.deadline_clock.app import Ticker, watcher
 from consumers.intake.app import Policy, intake
 from consumers.join_engine.app import join_engine
@@ -21,8 +19,9 @@ from consumers.subscriber import Source, Subscription
 from consumers.supervisor.app import supervisor
 from event_schemas.topics import full_name
 from infra import database
+from infra.artifacts import ArtifactStore
 from infra.clock import Clock
-from infra.database import Connection
+from infra.database import Pool
 from infra.endpoints import Endpoints
 from infra.errors import DependencyAway, WrongInput
 from infra.observability import ConsumerMetrics
@@ -52,7 +51,7 @@ class Context:
 
     settings: Settings
     stack: AsyncExitStack
-    pools: dict[str, AsyncConnectionPool[Connection]] = field(default_factory=dict)
+    pools: dict[str, Pool] = field(default_factory=dict)
     wakeups: dict[str, Wakeup] = field(default_factory=dict)
 
     @property
@@ -73,7 +72,7 @@ class Context:
             )
         return self.settings.database_url.get_secret_value()
 
-    async def pool(self, writer: str) -> AsyncConnectionPool[Connection]:
+    async def pool(self, writer: str) -> Pool:
         """Return the pool of connections that act as *writer*."""
         if writer not in self.pools:
             pool = database.pool(self.url, writer)
@@ -90,7 +89,7 @@ class Context:
             pool, Clock(pool), wakeup, ConsumerMetrics(consumer), self.settings.topic_prefix
         )
 
-    def artifacts(self, pool: AsyncConnectionPool[Connection]) -> ArtifactStore:
+    def artifacts(self, pool: Pool) -> ArtifactStore:
         """Return the artifact store over *pool*."""
         return ArtifactStore(
             pool, self.settings.data_dir / "artifacts", self.settings.topic_prefix

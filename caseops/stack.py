@@ -20,6 +20,7 @@ from infra import processes
 from infra.errors import DependencyAway
 from infra.file_lock import exclusively
 from infra.kafka.cluster import KafkaCluster
+from infra.ports import free_ports
 from infra.postgres.server import PostgresServer
 from infra.settings import Settings, child_environment
 
@@ -117,7 +118,7 @@ async def _start_services(
     data_dir: Path, bootstrap: str, url: str, layout: str
 ) -> dict[str, tuple[processes.Process, str]]:
     wanted = parts(layout)
-    ports = processes.free_ports(len(wanted))
+    ports = free_ports(len(wanted))
     running = {}
     for (name, services), port in zip(wanted.items(), ports, strict=True):
         running[name] = (

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from psycopg_pool import AsyncConnectionPool
-
 from consumers.batches import Carrier
 from consumers.claims import (
     Ahead,
@@ -26,7 +24,7 @@ from consumers.failure_policy import code_of
 from consumers.sorting import Reading, Record, letter, sort, to_publish
 from consumers.streams import Drafts, StreamStates
 from infra.clock import Clock
-from infra.database import Connection, translated
+from infra.database import Connection, Pool, translated
 from infra.errors import ConcurrentWrite, MustStop, Transient
 from infra.inbox import Partition, lock_progress, seen_claims, start_progress
 from infra.observability import ConsumerMetrics
@@ -57,7 +55,7 @@ Observe = Callable[[Sequence[Intent]], Awaitable[Sequence[Intent]]]
 class Edges:
     """What a deciding consumer is connected to."""
 
-    pool: AsyncConnectionPool[Connection]
+    pool: Pool
     clock: Clock
     wakeup: Wakeup
     metrics: ConsumerMetrics

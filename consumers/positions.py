@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from psycopg_pool import AsyncConnectionPool
-
 from consumers.claims import place_of
 from consumers.sorting import Record, record_id
-from infra.database import Connection, translated
+from infra.database import Pool, translated
 from infra.errors import MustStop
 from infra.inbox import Partition, read_progress, start_progress
 
@@ -24,7 +22,7 @@ class Positions:
     """
 
     consumer: str
-    pool: AsyncConnectionPool[Connection]
+    pool: Pool
     handled: dict[Partition, int]
     must_be_told: frozenset[str] = frozenset()
     start_at: str | None = None
@@ -34,6 +32,12 @@ class Positions:
         """Drop what was assigned; the next assignment reads the store again."""
         self.handled.clear()
         self._verify.clear()
+
+    def next_fetch(self, place: Partition) -> int | None:
+        """Return where to read *place* from, None when it is not assigned."""
+        if place in self._verify:
+            return self._verify[place][0]
+        return self.handled.get(place)
 
     async def take(self, bounds: Mapping[Partition, Bounds]) -> dict[Partition, int]:
         """Return where to seek for each partition; raise `MustStop` when the log is not ours."""

@@ -58,6 +58,9 @@ class Subscription:
     _failure: asyncio.Future[None] | None = field(default=None, init=False)
     _broker: KafkaBroker | None = field(default=None, init=False)
     _subscriber: Any = field(default=None, init=False)
+    _closing: bool = field(default=False, init=False)
+    _placed: int = field(default=0, init=False)
+    _fetched: int = field(default=0, init=False)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until *stop* is set; raise what must stop the service."""
@@ -132,29 +135,59 @@ class Subscription:
                 await broker.stop()
                 await asyncio.sleep(1.0)
         consumer: Any = subscriber.consumer
-        consumer.getmany = _never_empty(consumer.getmany)
+        consumer.getmany = self._never_empty(consumer.getmany)
         self._broker = broker
         self.last_progress = monotonic()
         self.ready = True
 
     async def _stop(self) -> None:
         async with self._lock:
+            self._closing = True
             if self._broker is not None:
                 await self.flush()
                 await self._commit()
-                await self._broker.stop()
-            self._broker = self._subscriber = None
+        if self._broker is not None:
+            await self._broker.stop()
+        self._broker = self._subscriber = None
+        self._closing = False
 
     async def _on_batch(self, msg: KafkaMessage) -> None:
         async with self._lock:
-            if self._failed().done():
-                return
             raw: Any = msg.raw_message
+            if self._closing or self._failed().done():
+                return
+            if self._fetched != self._placed:
+                self._fetch_again(raw)
+                return
             try:
                 await self.handler(self.positions.checked(raw))
             except Exception as error:  # noqa: BLE001 - it ends the service, not the loop
                 self.fail(error)
             self.last_progress = monotonic()
+
+    def _fetch_again(self, records: Sequence[Record]) -> None:
+        """Step back: the positions moved after this fetch began, or nobody saw it begin."""
+        for place in {(record.topic, record.partition) for record in records}:
+            offset = self.positions.next_fetch(place)
+            if offset is not None:
+                self._consumer.seek(TopicPartition(*place), offset)
+
+    def _never_empty(self, getmany: Any) -> Any:
+        async def patient(
+            *partitions: Any, timeout_ms: int = 0, max_records: int | None = None
+        ) -> Any:
+            while True:
+                placed = self._placed
+                found = await getmany(
+                    *partitions,
+                    timeout_ms=max(timeout_ms, IDLE_POLL_MS),
+                    max_records=max_records,
+                )
+                if found:
+                    self._fetched = placed
+                    return found
+
+        return patient
 
     def fail(self, error: Exception) -> None:
         """Remember what must stop the service; nothing is handled after it."""
@@ -173,18 +206,20 @@ class Subscription:
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> None:
         """Place the consumer where the store says; a log that cannot be ours stops us."""
+        async with self._lock:
+            try:
+                await self._place(list(partitions))
+            except Exception as error:  # noqa: BLE001 - a listener's error would be swallowed
+                self.fail(error)
+            self._placed += 1
+
+    async def _place(self, partitions: list[TopicPartition]) -> None:
         consumer = self._consumer
-        if consumer is None:
-            return
-        wanted = list(partitions)
-        try:
-            starts = await consumer.beginning_offsets(wanted)
-            ends = await consumer.end_offsets(wanted)
-            places = {(p.topic, p.partition): (starts[p], ends[p]) for p in wanted}
-            for place, offset in (await self.positions.take(places)).items():
-                consumer.seek(TopicPartition(*place), offset)
-        except Exception as error:  # noqa: BLE001 - a listener's error would be swallowed
-            self.fail(error)
+        starts = await consumer.beginning_offsets(partitions)
+        ends = await consumer.end_offsets(partitions)
+        places = {(p.topic, p.partition): (starts[p], ends[p]) for p in partitions}
+        for place, offset in (await self.positions.take(places)).items():
+            consumer.seek(TopicPartition(*place), offset)
 
     async def _commit(self) -> None:
         offsets = {
@@ -250,19 +285,3 @@ async def _raw_batch(records: Any, original: Any) -> Any:
 
 async def _undecoded(message: Any, _original: Any) -> Any:
     return list(message.raw_message)
-
-
-def _never_empty(getmany: Any) -> Any:
-    async def patient(
-        *partitions: Any, timeout_ms: int = 0, max_records: int | None = None
-    ) -> Any:
-        while True:
-            found = await getmany(
-                *partitions,
-                timeout_ms=max(timeout_ms, IDLE_POLL_MS),
-                max_records=max_records,
-            )
-            if found:
-                return found
-
-    return patient

@@ -10,6 +10,7 @@ from psycopg_pool import AsyncConnectionPool
 from infra.errors import ConcurrentWrite, DependencyAway, NotPermitted, Poison, Transient
 
 Connection = psycopg.AsyncConnection
+Pool = AsyncConnectionPool[Connection]
 ROLES = {
     "intake": "caseops_intake",
     "supervisor": "caseops_supervisor",
@@ -39,7 +40,7 @@ def options(writer: str | None) -> str:
     return _OPTIONS if writer is None else f"{_OPTIONS} -c role={ROLES[writer]}"
 
 
-def pool(url: str, writer: str, *, size: int = 4) -> AsyncConnectionPool[Connection]:
+def pool(url: str, writer: str, *, size: int = 4) -> Pool:
     """Return a closed pool of autocommit connections that act as *writer*; open it first."""
     return AsyncConnectionPool(
         url,

@@ -21,7 +21,7 @@ def is_free(port: int) -> bool:
     return True
 
 
-def pick(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return *count* different ports of 127.0.0.1 nobody listens on."""
     found: list[int] = []
     while len(found) < count:

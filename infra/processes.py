@@ -14,7 +14,7 @@ from typing import Any
 
 _LOG_LIMIT = 8 * 1024 * 1024
 # Children of this process have to be reaped by it; everybody else is only looked at.
-_children: dict[int, subprocess.Popen[bytes]] = {}
+_children: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ def start(
             start_new_session=True,
             **_as_user(user),
         )
-    _children[child.pid] = child
+    _children.add(child.pid)
+    # The handle ends here, the child lives on: that is meant, and nothing to warn about.
+    child.returncode = 0
     return Process(child.pid, start_mark(child.pid) or "")
 
 
@@ -111,10 +113,7 @@ def start_mark(pid: int) -> str | None:
     On Linux the mark is the boot's id and the start in clock ticks, which no change of the
     wall clock moves; elsewhere it is what `ps` says. A zombie does not run.
     """
-    child = _children.get(pid)
-    if child is not None and child.poll() is not None:
-        del _children[pid]
-        return None
+    _reap(pid)
     if not Path("/proc/self/stat").exists():
         code, text = run(["ps", "-o", "lstart=", "-p", str(pid)])
         return text if code == 0 and text else None
@@ -125,6 +124,14 @@ def start_mark(pid: int) -> str | None:
     except OSError:
         return None
     return None if fields[0] in {"Z", "X"} else f"{boot}/{fields[19]}"
+
+
+def _reap(pid: int) -> None:
+    if pid in _children:
+        with contextlib.suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                return
+        _children.discard(pid)
 
 
 def is_alive(pid: int, started_at: str) -> bool:

@@ -16,7 +16,7 @@ from outbox_relay.backoff import Backoff
 from outbox_relay.delivery import Delivery
 from outbox_relay.health import RelayHealth
 from outbox_relay.listening import Wake, listen
-from outbox_relay.log_check import check_log
+from outbox_relay.log_check import LogTopic, check_log
 from outbox_relay.relay import Relay
 
 STOP_SECONDS = 10.0
@@ -80,10 +80,10 @@ async def _relay(place: Place, wake: Wake) -> AsyncIterator[Relay]:
     async with await connect(place.url, "outbox_relay") as connection:
         outbox = Outbox(connection)
         await outbox.prepare()
-        await check_log(connection, place.bootstrap, place.log_topic)
         delivery = Delivery(place.bootstrap, lambda: wake.ring(rescan=True))
         try:
-            await delivery.open(place.log_topic)
+            log = LogTopic(place.log_topic, await delivery.open(place.log_topic))
+            await check_log(connection, place.bootstrap, log)
             wake.ring(rescan=True)
             yield Relay(outbox, delivery, place.log_topic)
         finally:

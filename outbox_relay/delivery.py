@@ -43,13 +43,16 @@ class Delivery:
         self._producer: Any = None
         self._lookups: dict[str, asyncio.Task[int]] = {}
 
-    async def open(self, log_topic: str) -> None:
-        """Start a new producer in place of any old one; nothing flows without the log."""
+    async def open(self, log_topic: str) -> int:
+        """Start a new producer in place of any old one; return the log's partitions.
+
+        Nothing flows without the log: raises `Transient` while its topic is not there.
+        """
         await self.close()
         self._producer = producer(self._bootstrap, "caseops-relay")
         await start(self._producer)
         try:
-            await self._lookup(log_topic)
+            return await self._lookup(log_topic)
         except (UnknownTopic, TopicAuthorizationFailedError) as error:
             raise Transient(f"{type(error).__name__}: {log_topic}") from error
 

@@ -1,6 +1,7 @@
 """Before anything is published: the store must know the last record of its own log."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -18,51 +19,68 @@ READ_SECONDS = 30.0
 OURS = b"/caseops/"
 
 
-async def check_log(connection: Connection, bootstrap: str, log_topic: str) -> None:
+@dataclass(frozen=True, slots=True)
+class LogTopic:
+    """The topic that carries the event log, as the cluster has it."""
+
+    name: str
+    partitions: int
+
+
+async def check_log(connection: Connection, bootstrap: str, log: LogTopic) -> None:
     """Raise `MustStop` (`LOG_AHEAD`) when the log holds an event the store does not."""
-    last = await _last_ids(bootstrap, log_topic)
+    last = await _last_ids(bootstrap, log)
     async with translated():
         known = await ids_known(connection, list(last.values()))
     for partition, identity in sorted(last.items()):
         if identity not in known:
             raise MustStop(
                 "LOG_AHEAD",
-                f"{log_topic}/{partition} ends with event {identity}, which the database does"
+                f"{log.name}/{partition} ends with event {identity}, which the database does"
                 " not hold: the database is older than the log, as after a restore",
                 "Nothing is published until the database is brought up to its log"
                 " (`caseops recover`), or a newer backup is restored.",
             )
 
 
-async def _last_ids(bootstrap: str, log_topic: str) -> dict[int, str]:
+async def _last_ids(bootstrap: str, log: LogTopic) -> dict[int, str]:
     client = consumer(bootstrap=bootstrap, client_id="caseops-relay-check")
     await start(client)
+    partitions = [TopicPartition(log.name, number) for number in range(log.partitions)]
     try:
-        if log_topic not in await client.topics():
-            return {}
-        client.subscribe([log_topic])
         async with asyncio.timeout(READ_SECONDS):
-            # Without a group every partition is assigned, once the metadata is there.
-            while not client.assignment():
-                await asyncio.sleep(0.01)
-            found = {p.partition: await _last_id(client, p) for p in client.assignment()}
+            # Asked before anything is assigned: a waiting fetch would hold the answers up.
+            begins = await client.beginning_offsets(partitions)
+            ends = await client.end_offsets(partitions)
+            windows = {
+                p: (max(begins[p], ends[p] - LOOK_BACK), ends[p])
+                for p in partitions
+                if ends[p] > begins[p]
+            }
+            return await _read(client, windows)
     except (KafkaError, TimeoutError) as error:
         raise Transient(f"{type(error).__name__}: {error}") from error
     finally:
         await abandon(client)
-    return {number: identity for number, identity in found.items() if identity is not None}
 
 
-async def _last_id(client: Any, partition: TopicPartition) -> str | None:  # noqa: ANN401
-    end = (await client.end_offsets([partition]))[partition]
-    begin = (await client.beginning_offsets([partition]))[partition]
-    if end == begin:
-        return None
-    client.seek(partition, max(begin, end - LOOK_BACK))
-    last: str | None = None
-    while await client.position(partition) < end:
-        for record in (await client.getmany(partition, timeout_ms=500)).get(partition, []):
-            last = own_id(record.headers) or last
+async def _read(
+    client: Any,  # noqa: ANN401 - aiokafka has no types
+    windows: dict[TopicPartition, tuple[int, int]],
+) -> dict[int, str]:
+    last: dict[int, str] = {}
+    client.assign(list(windows))
+    for partition, (begin, _) in windows.items():
+        # The client's own first reset must be over, or it may undo the seek.
+        await client.position(partition)
+        client.seek(partition, begin)
+    for partition, (_, end) in windows.items():
+        while await client.position(partition) < end:
+            found = await client.getmany(partition, timeout_ms=500)
+            for record in found.get(partition, ()):
+                identity = own_id(record.headers)
+                if identity is not None:
+                    last[partition.partition] = identity
     return last
 
 

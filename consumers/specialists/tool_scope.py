@@ -1,6 +1,7 @@
 """The check at a tool server's door: whether a call stays inside the grant beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 from mcp.server.mcpserver import Context
@@ -43,6 +44,10 @@ def scope_of(
     return Scope(tuple(services) or grant.services, window, rows)
 
 
-def tool_error(error: SourceError) -> ToolError:
-    """Return what a caller is told about a source that could not answer."""
-    return ToolError(f"{error.code} {error}")
+@contextmanager
+def refusals_told() -> Iterator[None]:
+    """Turn what a source refuses inside into the error that a caller is told."""
+    try:
+        yield
+    except SourceError as error:
+        raise ToolError(f"{error.code} {error}") from error

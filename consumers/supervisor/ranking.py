@@ -58,6 +58,7 @@ class _Voice:
 
 def rank(claims: Sequence[Mapping[str, Any]]) -> Verdict:
     """Return the causes that *claims* point at, best first; too weak a case stays open."""
+    claims = sorted(claims, key=lambda claim: str(claim.get("claim_id", "")))
     voices = [voice for claim in claims for voice in _voices(claim)]
     by_service: dict[str, list[_Voice]] = {}
     for voice in voices:

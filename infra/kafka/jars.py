@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+import stamina
+
 from infra import local_extra
 from infra.errors import DependencyAway
 from infra.file_lock import exclusive
@@ -68,6 +70,7 @@ def _fetch(cache: Path, missing: dict[str, Path], on_progress: Progress) -> None
     # on a machine without Java, fetch a whole JDK just to sort them into folders.
     maven = local_extra.maven(cache)
 
+    @stamina.retry(on=Exception, attempts=3)
     def fetch(coordinate: str, path: Path) -> None:
         group, artifact, version = coordinate.split(":")
         path.unlink(missing_ok=True)

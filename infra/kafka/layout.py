@@ -27,7 +27,7 @@ class Layout:
         """Return the layout with each port that somebody else took exchanged for a free one."""
 
         def kept(port: int) -> int:
-            return port if ports.is_free(port) else ports.pick(1)[0]
+            return port if ports.is_free(port) else ports.free_ports(1)[0]
 
         nodes = (
             Node(n.id, kept(n.client_port), kept(n.controller_port)) for n in self.nodes
@@ -61,7 +61,7 @@ def kept_in(folder: Path, *, count: int) -> Layout:
 
 
 def _new(count: int) -> Layout:
-    picked = ports.pick(2 * count)
+    picked = ports.free_ports(2 * count)
     numbers = range(1, count + 1)
     nodes = tuple(map(Node, numbers, picked[::2], picked[1::2]))
     # An id must not start with a dash: the format tool takes it for an option.

@@ -108,7 +108,7 @@ class PostgresServer:
     def _launch(self, lodging: Lodging) -> None:
         port = self._port()
         if not ports.is_free(port):
-            port = self._keep_port(ports.pick(1)[0])
+            port = self._keep_port(ports.free_ports(1)[0])
         settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
         command = (lodging.binaries / "postgres", "-D", lodging.folder / "pgdata")
         process = processes.start(
@@ -151,7 +151,7 @@ class PostgresServer:
         file = self._dir / "server.json"
         if file.exists():
             return int(json.loads(file.read_text())["port"])
-        return self._keep_port(ports.pick(1)[0])
+        return self._keep_port(ports.free_ports(1)[0])
 
     def _keep_port(self, port: int) -> int:
         self._dir.mkdir(parents=True, exist_ok=True)

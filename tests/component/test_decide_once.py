@@ -40,7 +40,7 @@ async def test_records_become_facts_letters_and_counted_skips(database: str) -> 
 
 
 async def test_the_same_records_again_do_nothing(database: str) -> None:
-    """A rewound group, and a new process, do nothing twice. (SHAPE-03)"""
+    """A rewound group, and a new process, do nothing twice (SHAPE-03)."""
     records = [alert_record(0), alert_record(1)]
     async with intake_over(database) as intake:
         await intake.handle(records)
@@ -140,7 +140,7 @@ async def test_skips_wait_in_memory_and_are_flushed(database: str) -> None:
 
 
 async def test_a_service_cannot_append_to_a_foreign_stream(database: str) -> None:
-    """The row policy refuses a run fact from the join engine's role. (RES-10, GOAL-07)"""
+    """The row policy refuses a run fact from the join engine's role (RES-10, GOAL-07)."""
     forged = Fact(
         id="00000000-0000-5000-8000-000000000001",
         key="k",

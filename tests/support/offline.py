@@ -26,6 +26,11 @@ SPECIALISTS: dict[str, tuple[Any, Callable[..., MCPServer]]] = {
     "changes": (changes, change_tools.build),
 }
 
+EVIDENCE_KINDS = {
+    name: next(iter(analysis.EVIDENCE.values()))[0]
+    for name, (analysis, _) in SPECIALISTS.items()
+}
+
 
 async def investigate_offline(folder: Path | str) -> tuple[dict[str, Conclusion], Verdict]:
     """Return each specialist's conclusion about the case in *folder*, and the verdict."""
@@ -65,9 +70,7 @@ async def ask(name: str, question: Question, folder: Path, *, task_id: str) -> C
     return conclusion
 
 
-async def call_tool(
-    client: Client, call: ToolCall, meta: Any, *, number: int
-) -> Finding:
+async def call_tool(client: Client, call: ToolCall, meta: Any, *, number: int) -> Finding:
     """Return what one tool call brought, an error included."""
     name = call.tool.partition("@")[0]
     result = await client.call_tool(name, dict(call.arguments), meta=meta)

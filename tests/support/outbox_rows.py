@@ -7,9 +7,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import ConsumerRecord, TopicPartition
 
 from event_schemas.ids import event_id
+from infra.kafka.clients import consumer
 from infra.kafka.topics import Wanted, ensure
 from infra.unit_of_work import header_json
 from outbox_relay.app import Place, run
@@ -72,7 +73,9 @@ def connected(url: str) -> psycopg.Connection[Any]:
     return psycopg.connect(url, autocommit=True)
 
 
-def put(url: str, topic: str, value: bytes, *, key: str = "k", kind: str = "command") -> int:
+def put(
+    url: str, topic: str, value: bytes, *, key: str = "k", kind: str = "command"
+) -> int:
     """Put one record that is not of the log into the outbox; return its position."""
     headers = header_json([("ce_type", b"x"), ("ce_null", None)])
     with connected(url) as connection:
@@ -117,21 +120,20 @@ async def create_topics(
 
 async def records(bootstrap: str, topic: str) -> list[ConsumerRecord]:
     """Return every record of *topic*, each partition in order."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, enable_auto_commit=False)
-    await consumer.start()
+    reader = consumer(bootstrap=bootstrap, client_id="test-reader")
+    await reader.start()
     try:
         partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
-        consumer.assign(partitions)
-        ends = await consumer.end_offsets(partitions)
-        await consumer.seek_to_beginning(*partitions)
+        reader.assign(partitions)
+        ends = await reader.end_offsets(partitions)
         found: list[ConsumerRecord] = []
         for partition in partitions:
-            while await consumer.position(partition) < ends[partition]:
-                batch = await consumer.getmany(partition, timeout_ms=500)
+            while await reader.position(partition) < ends[partition]:
+                batch = await reader.getmany(partition, timeout_ms=500)
                 found.extend(batch.get(partition, []))
         return found
     finally:
-        await consumer.stop()
+        await reader.stop()
 
 
 def numbers_by_key(found: list[ConsumerRecord]) -> dict[str, list[int]]:

@@ -1,6 +1,6 @@
 """Stops the local stack in a folder when the test run that owns it is gone, however it went.
 
-Every process saved as `*process.json` in the folder is stopped; PostgreSQL last.
+Every process that was saved in the folder is stopped, PostgreSQL last.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from infra.postgres.server import PostgresServer
 
 
 async def _stop_all(folder: Path) -> None:
-    files = list(folder.rglob("*process.json"))
-    servers = [file.parent for file in files if (file.parent / "server.json").exists()]
-    found = [processes.load(file) for file in files if file.parent not in servers]
+    servers = [file.parent for file in folder.rglob("server.json")]
+    files = [file for file in folder.rglob("*.json") if file.parent not in servers]
+    found = [processes.load(file) for file in files]
     await asyncio.gather(*(processes.stop(process) for process in found if process))
     for server in servers:
         await PostgresServer(server).stop()

@@ -18,12 +18,14 @@ from infra.wakeup import Wakeup
 
 
 @asynccontextmanager
-async def edges_to(url: str, consumer: str, writer: str) -> AsyncIterator[Edges]:
+async def edges_to(
+    url: str, consumer: str, writer: str, prefix: str = "caseops"
+) -> AsyncIterator[Edges]:
     """Give the edges of one consumer over the database at *url*."""
     pool = database.pool(url, writer)
     await pool.open()
     try:
-        yield Edges(pool, Clock(pool), Wakeup(pool), ConsumerMetrics(consumer), "caseops")
+        yield Edges(pool, Clock(pool), Wakeup(pool), ConsumerMetrics(consumer), prefix)
     finally:
         await pool.close()
 
@@ -32,7 +34,9 @@ async def edges_to(url: str, consumer: str, writer: str) -> AsyncIterator[Edges]
 async def intake_over(url: str) -> AsyncIterator[DecideOnce]:
     """Give an intake consumer with the reference playbooks."""
     async with edges_to(url, "intake", "intake") as edges:
-        yield intake(edges, Policy(playbooks.load_directory(), playbooks.load(), (), True))
+        yield intake(
+            edges, Policy(playbooks.load_directory(), playbooks.load(), (), local_mode=True)
+        )
 
 
 async def rows(url: str, query: str, *values: Any) -> list[tuple[Any, ...]]:

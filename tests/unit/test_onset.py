@@ -1,13 +1,14 @@
 """When the trouble began, as far as alerts tell."""
 
 from datetime import timedelta
+from typing import Any
 
 from consumers.specialists.onset import alarm_at, compare_call, split, stated_onset
 from consumers.specialists.questions import Question, Window
 from tests.support.case_folders import DROPPED, END, FIRED, START, text
 
 
-def _question(*signals: dict[str, object]) -> Question:
+def _question(*signals: dict[str, Any]) -> Question:
     return Question(
         task_id="t", goal="g", services=("a",), window=Window(START, END), signals=signals
     )

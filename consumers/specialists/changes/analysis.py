@@ -4,7 +4,16 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from consumers.specialists.changes.answers import Change, ChangeList, ClusterState, Output
-from consumers.specialists.changes.cluster_kinds import about, troubles
+from consumers.specialists.changes.suspicions import (
+    CLOSE,
+    COINCIDENCE,
+    EVENT,
+    change_type,
+    closest,
+    coincidence,
+    suspects,
+    told_time,
+)
 from consumers.specialists.claims import STRONG, Draft, Saying, answered, ranked_candidates
 from consumers.specialists.onset import alarm_at, split, stated_onset
 from consumers.specialists.questions import (
@@ -20,11 +29,6 @@ EVIDENCE = {
     LIST: ("change_record", ("causal_signal",)),
     STATE: ("cluster_state", ("causal_signal",)),
 }
-_CLOSE = timedelta(minutes=10)
-_EVENT = "event"
-_COINCIDENCE = 0.5
-_DEPLOY_WORDS = ("deploy", "release", "rollout", "image", "stack", "version", "build")
-_ACTIONS = (
     "_update",
     "_updated",
     "_deploy",
@@ -75,8 +79,8 @@ def conclude(question: Question, findings: tuple[Finding, ...]) -> Conclusion:
 def _judge_changes(
     draft: Draft, question: Question, records: Sequence[Change], finding: Finding
 ) -> list[Candidate]:
-    changes = [each for each in records if each.kind != _EVENT]
-    close = _closest(question, changes)
+    changes = [each for each in records if each.kind != EVENT]
+    close = closest(changes, alarm_at(question))
     if not changes:
         return []
     if close is None:
@@ -85,20 +89,14 @@ def _judge_changes(
                 key="correlated_change",
                 value="none",
                 statement=f"{len(changes)} change record(s), none in the"
-                f" {_CLOSE.seconds // 60} minutes before the onset",
+                f" {CLOSE.seconds // 60} minutes before the onset",
                 confidence=0.8,
             ),
             [finding.evidence_id],
         )
         return []
     _claim_change(draft, question, close, finding)
-    return [_coincidence(close)]
-
-
-def _closest(question: Question, changes: Sequence[Change]) -> Change | None:
-    alarm = alarm_at(question)
-    close = [each for each in changes if alarm - _CLOSE <= each.ts <= alarm]
-    return max(close, key=lambda each: each.ts, default=None)
+    return [coincidence(close)]
 
 
 def _claim_change(
@@ -114,35 +112,13 @@ def _claim_change(
     draft.add(
         Saying(
             key="primary_cause",
-            value=_change_type(change),
-            statement=f"{change.kind} of {change.target} at {_text(change)}, {apart} the onset",
-            confidence=_COINCIDENCE,
+            value=change_type(change),
+            statement=f"{change.kind} of {change.target} at {told_time(change)}, {apart} the onset",
+            confidence=COINCIDENCE,
             subject=change.service or change.target,
             inference=True,
         ),
         [finding.evidence_id],
-    )
-
-
-def _change_type(change: Change) -> str:
-    kind = (change.kind or change.action or "unknown").lower().replace("-", "_")
-    for action in _ACTIONS:
-        kind = kind.removesuffix(action)
-    return kind if kind.endswith("_change") else f"{kind}_change"
-
-
-def _coincidence(change: Change) -> Candidate:
-    words = f"{change.kind} {change.action}".lower()
-    deployed = any(word in words for word in _DEPLOY_WORDS)
-    return Candidate(
-        service=change.service,
-        category="deploy" if deployed else "config",
-        type=_change_type(change),
-        score=_COINCIDENCE,
-        modality="changes",
-        why=f"{change.kind} of {change.target} close before the onset",
-        onset=_text(change),
-        change_ref={"target": change.target, "ts": _text(change)},
     )
 
 
@@ -152,7 +128,7 @@ def _judge_events(
     loud = [
         each
         for each in records
-        if each.kind == _EVENT and each.severity.lower() == "warning"
+        if each.kind == EVENT and each.severity.lower() == "warning"
     ]
     if not loud:
         return []
@@ -168,13 +144,13 @@ def _judge_events(
         [finding.evidence_id],
     )
     outputs = [Output(name="events", text="\n".join(said))]
-    return list(_suspects(question.services, outputs))
+    return list(suspects(question.services, outputs))
 
 
 def _judge_state(
     draft: Draft, question: Question, outputs: Sequence[Output], finding: Finding
 ) -> list[Candidate]:
-    found = list(_suspects(question.services, outputs))
+    found = list(suspects(question.services, outputs))
     ranked = ranked_candidates(found, split(question).abnormal_from)
     if ranked and ranked[0].score >= STRONG:
         draft.add(
@@ -188,23 +164,3 @@ def _judge_state(
             [finding.evidence_id],
         )
     return found
-
-
-def _suspects(services: Sequence[str], outputs: Sequence[Output]) -> Iterator[Candidate]:
-    for service in services:
-        text = about(service, outputs)
-        if service not in text:
-            continue
-        for trouble in troubles(text):
-            yield Candidate(
-                service=service,
-                category=trouble.category,
-                type=trouble.type,
-                score=trouble.score,
-                modality="artifacts",
-                why=trouble.words,
-            )
-
-
-def _text(change: Change) -> str:
-    return change.ts.isoformat().replace("+00:00", "Z")

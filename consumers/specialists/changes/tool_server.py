@@ -8,9 +8,9 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from consumers.specialists.changes.answers import Change, ChangeList, ClusterState, Output
-from consumers.specialists.telemetry import ChangeRecord, SourceError
+from consumers.specialists.telemetry import ChangeRecord
 from consumers.specialists.tool_grant import OpenSources
-from consumers.specialists.tool_scope import grant_of, scope_of, tool_error
+from consumers.specialists.tool_scope import grant_of, refusals_told, scope_of
 
 VERSIONS = {"list_changes": "1", "read_cluster_state": "1"}
 _READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True)
@@ -29,10 +29,8 @@ def build(open_sources: OpenSources) -> MCPServer:
         """List change records in the granted window, the latest ones when there are many."""
         grant = grant_of(ctx)
         scope = scope_of(grant, "list_changes@1", services=services)
-        try:
+        with refusals_told():
             found = await open_sources(grant).changes(scope)
-        except SourceError as error:
-            raise tool_error(error) from error
         return ChangeList(
             rows_scanned=len(found),
             truncated=len(found) > _MOST_RECORDS,
@@ -46,10 +44,8 @@ def build(open_sources: OpenSources) -> MCPServer:
         """Return the recorded outputs of read-only cluster commands, long ones cut."""
         grant = grant_of(ctx)
         scope = scope_of(grant, "read_cluster_state@1", services=services)
-        try:
+        with refusals_told():
             found = await open_sources(grant).cluster_state(scope)
-        except SourceError as error:
-            raise tool_error(error) from error
         return ClusterState(
             rows_scanned=sum(each.text.count("\n") + 1 for each in found),
             outputs=tuple(

@@ -107,7 +107,17 @@ def silent_breaks(
     spans: Iterable[Span], lines: Iterable[LogLine], sides: Split
 ) -> tuple[FlowBreak, ...]:
     """Return operations that used to log and are still called, but say nothing any more."""
-    spans = tuple(spans)
+    before, after = _sayings(tuple(spans), lines, sides)
+    return tuple(
+        _break(place, before[place], after[place], "silent")
+        for place in sorted(before.keys() & after.keys())
+        if _fell_silent(before[place], after[place])
+    )
+
+
+def _sayings(
+    spans: tuple[Span, ...], lines: Iterable[LogLine], sides: Split
+) -> tuple[Follows, Follows]:
     logged = {(line.trace_id, line.span_id) for line in lines if line.span_id}
     children = _children(spans)
     before: Follows = {}
@@ -118,20 +128,11 @@ def silent_breaks(
             said = "logs" if (span.trace_id, span.span_id) in logged else "silent"
             steps = children.get((span.trace_id, span.span_id), ())
             # Overloads of one operation are told apart by what they call first.
-            name = " > ".join((span.operation, *(step.operation for step in steps[:1])))
+            name = " > ".join(
+                (START, span.operation, *(step.operation for step in steps[:1]))
+            )
             side.setdefault((span.service, name), Counter())[said] += 1
-    return tuple(
-        FlowBreak(
-            service=place[0],
-            place=f"{START} {place[1]}",
-            kind="silent",
-            before=dict(before[place]),
-            after=dict(after[place]),
-            strength=round(_divergence(before[place], after[place]), 2),
-        )
-        for place in sorted(before.keys() & after.keys())
-        if _fell_silent(before[place], after[place])
-    )
+    return before, after
 
 
 def _side(span: Span, sides: Split, before: Follows, after: Follows) -> Follows | None:
@@ -151,7 +152,7 @@ def _fell_silent(before: Counter[str], after: Counter[str]) -> bool:
 
 def _breaks(before: Follows, after: Follows) -> tuple[FlowBreak, ...]:
     found = [
-        _break(place, before[place], after[place])
+        _break(place, before[place], after[place], _kind(before[place], after[place]))
         for place in before.keys() & after.keys()
         if min(before[place].total(), after[place].total()) >= _ENOUGH
     ]
@@ -159,11 +160,13 @@ def _breaks(before: Follows, after: Follows) -> tuple[FlowBreak, ...]:
     return tuple(sorted(strong, key=lambda each: (-each.strength, each.place))[:_KEPT])
 
 
-def _break(place: Place, before: Counter[str], after: Counter[str]) -> FlowBreak:
+def _break(
+    place: Place, before: Counter[str], after: Counter[str], kind: BreakKind
+) -> FlowBreak:
     return FlowBreak(
         service=place[0],
         place=place[1],
-        kind=_kind(before, after),
+        kind=kind,
         before=dict(before.most_common(4)),
         after=dict(after.most_common(4)),
         strength=round(_divergence(before, after), 2),

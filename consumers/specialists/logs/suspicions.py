@@ -1,6 +1,7 @@
 """From aggregated logs and traces to suspected causes, each with its reason; pure."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
@@ -27,6 +28,7 @@ _CALLER_SHARE = 0.8
 _FEW = 3
 _BESIDE = 6
 _CALLS = 5
+_ERROR_WORDS = re.compile(r"error|exception|fail|traceback|panic|fatal", re.IGNORECASE)
 
 
 def from_logs(summary: LogSummary) -> list[Candidate]:
@@ -78,32 +80,44 @@ def _named(summary: LogSummary) -> Iterator[Candidate]:
 
 
 def _beside(named: Template, summary: LogSummary) -> str:
-    """Return what else is new in the same service around the first such line."""
+    """Return what else is new in the same service, what led to the first such line first."""
     others = [
         each
         for each in summary.templates
         if each.service == named.service and each != named and not each.baseline
     ]
-    others.sort(key=lambda each: abs((each.first_seen - named.first_seen).total_seconds()))
+    others.sort(key=lambda each: _distance(named.first_seen, each.first_seen))
     said = "; ".join(each.example[:80] for each in others[:_BESIDE])
     return f" (beside it: {said})" if said else ""
 
 
+def _distance(named: datetime, other: datetime) -> tuple[bool, float]:
+    return other > named, abs((other - named).total_seconds())
+
+
 def _new_errors(summary: LogSummary) -> Iterator[Candidate]:
+    few = _FEW if summary.baseline_lines else 1
     for each in summary.templates:
-        known = failure_kind(each.example) is not None
-        if each.level not in ERRORS or known or each.baseline or each.abnormal < _FEW:
+        if not _is_error(each) or each.baseline or each.total < few:
             continue
         yield Candidate(
             service=each.service,
             category="code",
             type="code_exception",
-            score=round(_NEW_ERROR * (1 - math.exp(-each.abnormal / _CERTAINTY)), 3),
+            score=round(_NEW_ERROR * (1 - math.exp(-each.total / _CERTAINTY)), 3),
             modality="logs",
-            why=f"error template appears only after the onset, {each.abnormal} lines:"
+            why=f"error template appears only after the onset, {each.total} lines:"
             f" {each.template}",
             onset=_text(each.first_seen),
         )
+
+
+def _is_error(template: Template) -> bool:
+    if failure_kind(template.example) is not None:
+        return False
+    if template.level == "UNKNOWN":
+        return _ERROR_WORDS.search(template.example) is not None
+    return template.level in ERRORS
 
 
 def _broken(each: FlowBreak, modality: str) -> Candidate:

@@ -14,7 +14,7 @@ from consumers.specialists.logs.templates import is_abnormal, is_baseline, templ
 from consumers.specialists.onset import Split
 from consumers.specialists.telemetry import NotKept, Scope, SourceError, Sources, Span
 from consumers.specialists.tool_grant import OpenSources
-from consumers.specialists.tool_scope import grant_of, scope_of, tool_error
+from consumers.specialists.tool_scope import grant_of, refusals_told, scope_of
 
 VERSIONS = {"search_logs": "2", "read_trace": "1"}
 _READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True)
@@ -40,10 +40,8 @@ def build(open_sources: OpenSources) -> MCPServer:
         scope = scope_of(
             grant, "search_logs@2", services=services, times=sides, limit=limit
         )
-        try:
+        with refusals_told():
             return await _log_summary(open_sources(grant), scope, sides)
-        except SourceError as error:
-            raise tool_error(error) from error
 
     @server.tool(annotations=_READ_ONLY, meta={"caseops/version": VERSIONS["read_trace"]})
     async def read_trace(
@@ -57,17 +55,20 @@ def build(open_sources: OpenSources) -> MCPServer:
         grant = grant_of(ctx)
         sides = Split(baseline_until, abnormal_from)
         scope = scope_of(grant, "read_trace@1", services=services, times=sides, limit=limit)
-        try:
+        with refusals_told():
             return await _trace_summary(open_sources(grant), scope, sides)
-        except SourceError as error:
-            raise tool_error(error) from error
 
     return server
 
 
 async def _log_summary(sources: Sources, scope: Scope, sides: Split) -> LogSummary:
     found = await sources.logs(scope)
-    silent = silent_breaks(await _spans(sources, scope), found.rows, sides)
+    try:
+        spans = await _spans(sources, scope)
+    except SourceError:
+        # Spans only sharpen this answer; `read_trace` is what reports that they are away.
+        spans = ()
+    silent = silent_breaks(spans, found.rows, sides)
     return LogSummary(
         rows_scanned=len(found.rows),
         truncated=found.truncated,

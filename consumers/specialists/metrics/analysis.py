@@ -122,20 +122,23 @@ def _claim_impact(
     finding, worst = max(moved, key=lambda entry: _severity(entry[1], watched, alerted))
     name = worst.metric.removesuffix("_percent")
     value = f"{name} {_figure(worst.before.median)} -> {_figure(_worst_value(worst))}"
-    where = ", ".join(f"{key} {place}" for key, place in sorted(worst.labels.items()))
-    since = worst.since.isoformat().replace("+00:00", "Z") if worst.since else None
     draft.add(
         Saying(
             key="impact",
             value=value,
-            statement=f"{worst.service}: {value}"
-            + (f" in {where}, most affected of what was read" if where else "")
-            + (f", since {since}" if since else ""),
+            statement=f"{worst.service}: {value}{_where_and_since(worst)}",
             confidence=0.95,
             subject=worst.service,
         ),
         [finding.evidence_id],
     )
+
+
+def _where_and_since(each: SeriesShift) -> str:
+    where = ", ".join(f"{key} {place}" for key, place in sorted(each.labels.items()))
+    since = each.since.isoformat().replace("+00:00", "Z") if each.since else ""
+    said = f" in {where}, most affected of what was read" if where else ""
+    return f"{said}, since {since}" if since else said
 
 
 def _hurts(each: SeriesShift) -> bool:

@@ -1,6 +1,6 @@
 """Walks the call graph for the component that explains the trouble at the front; pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -102,27 +102,27 @@ def _explaining(
     component = _components(summary)
     worst = _worst_of_component(found.values(), component)
     callees = _callees(summary, component)
-    reached = _reached(component(front.service), callees)
-    result = []
-    for name in sorted(reached & worst.keys()):
-        excess = worst[name]
-        if excess.amount <= 0 or excess.surety < MILD:
-            continue
-        below = [
-            worst[callee].amount for callee in callees.get(name, ()) if callee in worst
-        ]
-        explained = min(1.0, max([0.0, *below]) / excess.amount)
-        result.append(
-            Suspect(
-                service=_spokesman(name, summary, excess.service),
-                symptom=symptom,
-                share=min(1.0, excess.amount / front.amount),
-                own=1 - explained,
-                excess=excess,
-                is_leaf=not callees.get(name),
-            )
+    result = [
+        Suspect(
+            service=_spokesman(name, summary, worst[name].service),
+            symptom=symptom,
+            share=min(1.0, worst[name].amount / front.amount),
+            own=1 - _explained(worst[name], callees.get(name, frozenset()), worst),
+            excess=worst[name],
+            is_leaf=not callees.get(name),
         )
+        for name in sorted(_reached(component(front.service), callees) & worst.keys())
+        if worst[name].amount > 0 and worst[name].surety >= MILD
+    ]
     return sorted(result, key=lambda each: (-each.share * each.own, each.service))
+
+
+def _explained(
+    excess: Excess, callees: frozenset[str], worst: Mapping[str, Excess]
+) -> float:
+    """Return how much of *excess* the worst of its *callees* accounts for."""
+    below = [worst[callee].amount for callee in callees if callee in worst]
+    return min(1.0, max([0.0, *below]) / excess.amount)
 
 
 def _components(summary: MetricSummary) -> Callable[[str], str]:

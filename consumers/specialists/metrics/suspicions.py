@@ -59,32 +59,42 @@ def _grown_mib(memory: SeriesShift) -> float:
 
 
 def _called(suspect: Suspect, summary: MetricSummary) -> Candidate:
-    excess = suspect.excess
-    sure = 1.0 if excess.surety >= SURE else 0.6
-    overloaded = (
-        suspect.is_leaf
-        and suspect.symptom == "latency"
-        and _DATA_STORE.search(excess.service)
-    )
-    unit = "%" if suspect.symptom == "availability" else " s"
-    first = [
-        each.since
-        for each in summary.series
-        if each.service == excess.service
-        and each.since
-        and metric_kind(each.metric) == suspect.symptom
-    ]
+    overloaded = suspect.symptom == "latency" and _is_data_store(suspect)
+    sure = 1.0 if suspect.excess.surety >= SURE else 0.6
     return Candidate(
         service=suspect.service,
         category="workload" if overloaded else "service",
         type="database_request_overload" if overloaded else f"{suspect.symptom}_degraded",
         score=round((0.3 + 0.6 * suspect.share * suspect.own) * sure, 3),
         modality="metrics",
-        why=f"{suspect.symptom} of {excess.service} {excess.before:.4g} -> {excess.after:.4g}"
-        f"{unit}, {100 * suspect.share:.0f} % of what the front suffers,"
-        f" {100 * suspect.own:.0f} % of it not explained by what it calls",
-        onset=_text(min(first, default=None)),
+        why=_why(suspect),
+        onset=_text(_first_moved(suspect, summary)),
     )
+
+
+def _is_data_store(suspect: Suspect) -> bool:
+    return suspect.is_leaf and _DATA_STORE.search(suspect.excess.service) is not None
+
+
+def _why(suspect: Suspect) -> str:
+    excess = suspect.excess
+    unit = "%" if suspect.symptom == "availability" else " s"
+    return (
+        f"{suspect.symptom} of {excess.service} {excess.before:.4g} -> {excess.after:.4g}"
+        f"{unit}, {100 * suspect.share:.0f} % of what the front suffers,"
+        f" {100 * suspect.own:.0f} % of it not explained by what it calls"
+    )
+
+
+def _first_moved(suspect: Suspect, summary: MetricSummary) -> datetime | None:
+    moved = [
+        each.since
+        for each in summary.series
+        if each.since is not None
+        and each.service == suspect.excess.service
+        and metric_kind(each.metric) == suspect.symptom
+    ]
+    return min(moved, default=None)
 
 
 def _front_only(summary: MetricSummary) -> Iterator[Candidate]:

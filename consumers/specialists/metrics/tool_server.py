@@ -11,9 +11,9 @@ from consumers.specialists.metrics.answers import MetricSummary
 from consumers.specialists.metrics.shifts import shifts
 from consumers.specialists.metrics.traffic import service_traffic
 from consumers.specialists.onset import Split
-from consumers.specialists.telemetry import NotKept, Series, SourceError, Sources, Topology
+from consumers.specialists.telemetry import NotKept, Series, Sources, Topology
 from consumers.specialists.tool_grant import OpenSources
-from consumers.specialists.tool_scope import grant_of, scope_of, tool_error
+from consumers.specialists.tool_scope import grant_of, refusals_told, scope_of
 
 VERSIONS = {"query_metrics": "1"}
 _MOST_VALUES = 12
@@ -39,11 +39,9 @@ def build(open_sources: OpenSources) -> MCPServer:
         sides = Split(baseline_until, abnormal_from)
         scope = scope_of(grant, "query_metrics@1", services=services, times=sides)
         sources = open_sources(grant)
-        try:
+        with refusals_told():
             found = await sources.series(scope, labels)
             topology = await _topology(sources)
-        except SourceError as error:
-            raise tool_error(error) from error
         return _summary(found, topology, sides, by_label=bool(labels))
 
     return server

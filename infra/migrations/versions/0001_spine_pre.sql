@@ -211,6 +211,7 @@ create index run_view_recent on caseops.run_view (tenant, started_at desc);
 
 create table caseops.case_view (
     case_id text primary key,
+    run_id text not null unique,
     tenant text not null,
     environment text not null,
     service_group text not null,

@@ -1,0 +1,1 @@
+"""The case view: cases and runs as people see them."""
