@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 import structlog
 
 from caseops import services
+from caseops.context import Context
 from infra.errors import CaseOpsError, DependencyAway, MustStop
 from infra.observability import configure_logs
 from infra.settings import Settings
@@ -38,7 +39,7 @@ async def _serve(names: Sequence[str], settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        await services.run(names, services.Context(settings, stack), stop)
+        await services.run(names, Context(settings, stack), stop)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import structlog
 
 from caseops import playbooks
+from caseops.context import Context
 from caseops.groups import ALL, GROUPS, READERS
 from consumers.case_view_projector import case_view_projector
 from consumers.deadline_clock.app import Ticker, watcher
@@ -15,18 +15,19 @@ from consumers.intake.app import Policy, intake
 from consumers.join_engine.app import join_engine
 from consumers.once import DecideOnce, Edges
 from consumers.positions import Positions
-from consumers.subscriber import Source, Subscription
+from consumers.project import ProjectOnce
+from consumers.specialists.app import SpecialistApp, Workplace
+from consumers.specialists.capabilities import Limits
+from consumers.specialists.sources.live import LiveSources
+from consumers.specialists.sources.loki import Loki
+from consumers.specialists.sources.opened import by_grant, case_folders
+from consumers.specialists.sources.prometheus import Prometheus
+from consumers.subscriber import Handler, Source, Subscription
 from consumers.supervisor.app import supervisor
 from event_schemas.topics import full_name
-from infra import database
-from infra.artifacts import ArtifactStore
-from infra.clock import Clock
-from infra.database import Pool
 from infra.endpoints import Endpoints
-from infra.errors import DependencyAway, WrongInput
-from infra.observability import ConsumerMetrics
+from infra.errors import WrongInput
 from infra.settings import Settings
-from infra.wakeup import Wakeup
 from outbox_relay import app as relay
 from outbox_relay.health import RelayHealth
 
@@ -43,57 +44,6 @@ class Service:
     name: str
     tasks: list[Task]
     ready: Callable[[], bool]
-
-
-@dataclass(slots=True)
-class Context:
-    """The edges that the services of one process share, opened on first use."""
-
-    settings: Settings
-    stack: AsyncExitStack
-    pools: dict[str, Pool] = field(default_factory=dict)
-    wakeups: dict[str, Wakeup] = field(default_factory=dict)
-
-    @property
-    def bootstrap(self) -> str:
-        """Kafka's address; raise `DependencyAway` when none is set."""
-        if not self.settings.kafka_bootstrap:
-            raise DependencyAway(
-                "KAFKA_AWAY", "no Kafka address", "Set CASEOPS_KAFKA_BOOTSTRAP."
-            )
-        return self.settings.kafka_bootstrap
-
-    @property
-    def url(self) -> str:
-        """The store's URL; raise `DependencyAway` when none is set."""
-        if self.settings.database_url is None:
-            raise DependencyAway(
-                "DATABASE_AWAY", "no database", "Set CASEOPS_DATABASE_URL."
-            )
-        return self.settings.database_url.get_secret_value()
-
-    async def pool(self, writer: str) -> Pool:
-        """Return the pool of connections that act as *writer*."""
-        if writer not in self.pools:
-            pool = database.pool(self.url, writer)
-            await pool.open()
-            self.stack.push_async_callback(pool.close)
-            self.pools[writer] = pool
-        return self.pools[writer]
-
-    async def edges(self, consumer: str, writer: str) -> Edges:
-        """Return the edges of one consumer."""
-        pool = await self.pool(writer)
-        wakeup = self.wakeups.setdefault(writer, Wakeup(pool))
-        return Edges(
-            pool, Clock(pool), wakeup, ConsumerMetrics(consumer), self.settings.topic_prefix
-        )
-
-    def artifacts(self, pool: Pool) -> ArtifactStore:
-        """Return the artifact store over *pool*."""
-        return ArtifactStore(
-            pool, self.settings.data_dir / "artifacts", self.settings.topic_prefix
-        )
 
 
 def names_of(wanted: str) -> tuple[str, ...]:
@@ -117,7 +67,10 @@ async def build(name: str, context: Context) -> Service:
         return await _specialist(name, context)
     if name == "case_view":
         edges = await context.edges(name, "projector")
-        return _consumer(context, edges, case_view_projector(edges))
+        projector = case_view_projector(edges)
+        service = _consumer(context, edges, projector, projector.handle)
+        service.tasks.append(lambda stop: _until(stop, projector.keep_retrying()))
+        return service
     return await _decider(name, context)
 
 
@@ -131,20 +84,48 @@ def _relay(context: Context) -> Service:
     )
 
 
+async def _specialist(name: str, context: Context) -> Service:
+    settings = context.settings
+    edges = await context.edges(name, "specialist")
+    place = Workplace(
+        store=context.artifacts(),
+        open_sources=by_grant(case_folders(), _live(context)),
+        limits=Limits(lease=settings.lease_seconds),
+        case_folders=settings.local_mode,
+    )
+    app = SpecialistApp(context.catalogue[name.removeprefix("specialist.")], edges, place)
+    service = _consumer(context, edges, app.orders, app.handle)
+    service.tasks.append(app.run)
+    return service
+
+
+def _live(context: Context) -> LiveSources:
+    settings = context.settings
+    return LiveSources(
+        prometheus=Prometheus(context.http(url))
+        if (url := settings.prometheus_url)
+        else None,
+        loki=Loki(context.http(url)) if (url := settings.loki_url) else None,
+    )
+
+
 async def _decider(name: str, context: Context) -> Service:
     edges = await context.edges(name, name)
-    if name == "intake":
-        return _consumer(context, edges, intake(edges, _policy(context.settings)))
-    if name == "supervisor":
-        known = playbooks.used(playbooks.load())
-        return _consumer(context, edges, supervisor(edges, known))
-    if name == "join_engine":
-        store = context.artifacts(edges.pool)
-        return _consumer(context, edges, join_engine(edges, store.digests))
-    ticker = Ticker(edges)
-    service = _consumer(context, edges, watcher(edges))
-    service.tasks.append(lambda stop: _until(stop, ticker.run()))
+    once = await _wired(name, context, edges)
+    service = _consumer(context, edges, once, once.handle)
+    if name == "deadline_clock":
+        service.tasks.append(lambda stop: _until(stop, Ticker(edges).run()))
     return service
+
+
+async def _wired(name: str, context: Context, edges: Edges) -> DecideOnce:
+    if name == "intake":
+        return intake(edges, _policy(context.settings))
+    if name == "supervisor":
+        return supervisor(edges, playbooks.used(playbooks.load()))
+    if name == "join_engine":
+        return join_engine(edges, context.digests(edges))
+    return watcher(edges)
 
 
 def _policy(settings: Settings) -> Policy:
@@ -156,7 +137,9 @@ def _policy(settings: Settings) -> Policy:
     )
 
 
-def _consumer(context: Context, edges: Edges, once: DecideOnce) -> Service:
+def _consumer(
+    context: Context, edges: Edges, once: DecideOnce | ProjectOnce, handle: Handler
+) -> Service:
     settings, name = context.settings, once.consumer
     topics = [topic for topic, readers in READERS.items() if name in readers]
     prefix = settings.topic_prefix
@@ -167,7 +150,7 @@ def _consumer(context: Context, edges: Edges, once: DecideOnce) -> Service:
             topics=tuple(full_name(prefix, topic) for topic in topics),
             stuck_after_seconds=settings.stuck_after_seconds,
         ),
-        handler=once.handle,
+        handler=handle,
         positions=Positions(
             consumer=name,
             pool=edges.pool,

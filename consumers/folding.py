@@ -1,7 +1,7 @@
 """The keys of a view inside one batch: folded in memory, kept by key and sequence after it."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,8 +86,12 @@ class Folding:
         """Hold *key* back: nothing of it is folded until *why* is gone."""
         self.progress[key] = KeyProgress(self.progress[key].sequence, why[:500])
 
-    def catch_up(self, key: str, events: Iterable[Recorded], below: int | None) -> bool:
-        """Fold *events* of the store; say whether the next one is now *below* (None: any)."""
+    def catch_up(self, key: str, events: Sequence[Recorded], below: int | None) -> bool:
+        """Fold *events* of the store; say whether the next one is now *below* (None: all are in).
+
+        A key that did not move keeps the reason it is held for.
+        """
+        begun = self.progress[key]
         for event in events:
             envelope = event.envelope
             if envelope.sequence != self.progress[key].sequence + 1:
@@ -97,11 +101,15 @@ class Folding:
             except Exception as error:  # noqa: BLE001 - the key is held, others go on
                 self.hold(key, refused(error, envelope))
                 return False
-        following = self.progress[key].sequence + 1
-        if below is not None and following != below:
-            self.hold(key, f"ORDER_GAP: events {following} to {below - 1} are missing")
+        reached = self.progress[key].sequence
+        last = events[-1].envelope.sequence if events else begun.sequence
+        wanted = (last or 0) if below is None else below - 1
+        moved = reached > begun.sequence
+        if reached < wanted and (moved or begun.held is None):
+            self.hold(key, f"ORDER_GAP: events {reached + 1} to {wanted} are missing")
+        if reached < wanted or (below is None and not moved):
             return False
-        self.progress[key] = KeyProgress(self.progress[key].sequence)
+        self.progress[key] = KeyProgress(reached)
         return True
 
     def changed(self) -> dict[str, KeyProgress]:

@@ -91,7 +91,8 @@ select position, kind::varchar, topic::varchar, order_key, message_key, value, h
         select position, kind, topic, order_key, message_key, value, headers::text as headers,
                event_position
           from outbox
-         where position > %s and slice = any(%s::smallint[]) and parked_at is null
+         where position > %s and slice = any((select %s::smallint[])::smallint[])
+           and parked_at is null
            and topic <> all(%s::text[])
            and (order_key, topic) not in (select * from unnest(%s::bytea[], %s::text[]))
          order by position limit %s) o
@@ -117,9 +118,13 @@ class Outbox:
         """Set the connection up; a delete that is lost in a crash only sends again."""
         async with translated():
             await self.connection.execute("set synchronous_commit = off")
-            # The table is near empty, its index is not: a plan made now must hold under load.
-            await self.connection.execute("set enable_seqscan = off")
+            # A plan made for a near empty table must hold under load: walk the index in order.
+            for method in ("seqscan", "bitmapscan", "sort"):
+                await self.connection.execute(f"set enable_{method} = off")
             await self.connection.execute("set plan_cache_mode = force_generic_plan")
+            # The locks of a host that vanished are free after some ten seconds.
+            for name, value in (("idle", 5), ("interval", 2), ("count", 3)):
+                await self.connection.execute(f"set tcp_keepalives_{name} = {value}")
 
     async def select(self, window: Window) -> list[OutboxRow]:
         """Return the next rows to publish, in position order."""

@@ -10,8 +10,9 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from infra.arrays import byteas, numbers, texts, times
 from infra.database import Connection, translated
 from infra.event_log import Fact
 
@@ -184,30 +185,14 @@ async def write(connection: Connection, batch: Batch) -> None:
         await connection.execute(_WRITE, _parameters(batch), prepare=True)
 
 
-def _parameters(batch: Batch) -> dict[str, Any]:
+def _parameters(batch: Batch) -> dict[str, str | int]:
     return {
         "consumer": batch.consumer,
         "p_count": len(batch.progress),
-        "v_stream": list(batch.guards),
-        "v_version": list(batch.guards.values()),
-        **_columns(
-            batch.progress,
-            p_topic="topic",
-            p_partition="partition",
-            p_expected="expected",
-            p_next="next_offset",
-            p_last="last_id",
-        ),
-        **_columns(
-            batch.claims,
-            i_tenant="tenant",
-            i_source="source",
-            i_id="id",
-            i_digest="digest",
-            i_topic="topic",
-            i_partition="partition",
-            i_offset="offset",
-        ),
+        "v_stream": texts(batch.guards),
+        "v_version": numbers(batch.guards.values()),
+        **_progress_columns(batch.progress),
+        **_claim_columns(batch.claims),
         **_fact_columns(batch.facts),
         **_outgoing_columns(batch.outgoing),
         **_skip_columns(batch.skips),
@@ -215,11 +200,29 @@ def _parameters(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _columns(rows: Sequence[object], **names: str) -> dict[str, list[Any]]:
-    return {name: [getattr(row, field) for row in rows] for name, field in names.items()}
+def _progress_columns(rows: Sequence[Progress]) -> dict[str, str]:
+    return {
+        "p_topic": texts(row.topic for row in rows),
+        "p_partition": numbers(row.partition for row in rows),
+        "p_expected": numbers(row.expected for row in rows),
+        "p_next": numbers(row.next_offset for row in rows),
+        "p_last": texts(row.last_id for row in rows),
+    }
 
 
-def _fact_columns(facts: Sequence[Fact]) -> dict[str, list[Any]]:
+def _claim_columns(rows: Sequence[Claim]) -> dict[str, str]:
+    return {
+        "i_tenant": texts(row.tenant for row in rows),
+        "i_source": texts(row.source for row in rows),
+        "i_id": texts(row.id for row in rows),
+        "i_digest": byteas(row.digest for row in rows),
+        "i_topic": texts(row.topic for row in rows),
+        "i_partition": numbers(row.partition for row in rows),
+        "i_offset": numbers(row.offset for row in rows),
+    }
+
+
+def _fact_columns(facts: Sequence[Fact]) -> dict[str, str]:
     left = Counter(fact.key for fact in facts)
     keys, more = list(left), list(left.values())
     backs = []
@@ -228,70 +231,61 @@ def _fact_columns(facts: Sequence[Fact]) -> dict[str, list[Any]]:
         backs.append(left[fact.key])
     out = [(fact.id, topic) for fact in facts for topic in fact.topics]
     return {
-        "k_key": keys,
-        "k_more": more,
-        "e_back": backs,
-        **_columns(
-            facts,
-            e_key="key",
-            e_stream="stream",
-            e_version="streamversion",
-            e_id="id",
-            e_type="type",
-            e_writer="writer",
-            e_time="time",
-            e_tenant="tenant",
-            e_run="runid",
-            e_correlation="correlationid",
-            e_cause="causationid",
-            e_trace="traceparent",
-            e_plan="planversion",
-            e_schema="dataschema",
-            e_data="data",
-        ),
-        "l_id": [row[0] for row in out],
-        "l_topic": [row[1] for row in out],
+        "k_key": texts(keys),
+        "k_more": numbers(more),
+        "e_back": numbers(backs),
+        "e_key": texts(fact.key for fact in facts),
+        "e_stream": texts(fact.stream for fact in facts),
+        "e_version": numbers(fact.streamversion for fact in facts),
+        "e_id": texts(fact.id for fact in facts),
+        "e_type": texts(fact.type for fact in facts),
+        "e_writer": texts(fact.writer for fact in facts),
+        "e_time": times(fact.time for fact in facts),
+        "e_tenant": texts(fact.tenant for fact in facts),
+        "e_run": texts(fact.runid for fact in facts),
+        "e_correlation": texts(fact.correlationid for fact in facts),
+        "e_cause": texts(fact.causationid for fact in facts),
+        "e_trace": texts(fact.traceparent for fact in facts),
+        "e_plan": numbers(fact.planversion for fact in facts),
+        "e_schema": texts(fact.dataschema for fact in facts),
+        "e_data": byteas(fact.data for fact in facts),
+        "l_id": texts(row[0] for row in out),
+        "l_topic": texts(row[1] for row in out),
     }
 
 
-def _outgoing_columns(outgoing: Sequence[Outgoing]) -> dict[str, list[Any]]:
+def _outgoing_columns(rows: Sequence[Outgoing]) -> dict[str, str]:
     return {
-        **_columns(
-            outgoing,
-            o_kind="kind",
-            o_order="order_key",
-            o_key="message_key",
-            o_topic="topic",
-            o_value="value",
-        ),
-        "o_headers": [header_json(row.headers) for row in outgoing],
+        "o_kind": texts(row.kind for row in rows),
+        "o_order": byteas(row.order_key for row in rows),
+        "o_key": byteas(row.message_key for row in rows),
+        "o_topic": texts(row.topic for row in rows),
+        "o_value": byteas(row.value for row in rows),
+        "o_headers": texts(header_json(row.headers) for row in rows),
     }
 
 
-def _skip_columns(skips: Counter[tuple[str, int, str]]) -> dict[str, list[Any]]:
+def _skip_columns(skips: Counter[tuple[str, int, str]]) -> dict[str, str]:
     rows = sorted(skips)
     return {
-        "s_topic": [row[0] for row in rows],
-        "s_partition": [row[1] for row in rows],
-        "s_reason": [row[2] for row in rows],
-        "s_count": [skips[row] for row in rows],
+        "s_topic": texts(row[0] for row in rows),
+        "s_partition": numbers(row[1] for row in rows),
+        "s_reason": texts(row[2] for row in rows),
+        "s_count": numbers(skips[row] for row in rows),
     }
 
 
-def _dead_letter_columns(letters: Sequence[DeadLetter]) -> dict[str, list[Any]]:
+def _dead_letter_columns(rows: Sequence[DeadLetter]) -> dict[str, str]:
     return {
-        **_columns(
-            letters,
-            d_topic="topic",
-            d_partition="partition",
-            d_offset="offset",
-            d_key="key",
-            d_value="value",
-            d_tenant="tenant",
-            d_source="source",
-            d_id="id",
-            d_reason="reason",
-            d_detail="detail",
-        ),
-        "d_headers": [header_json(row.headers) for row in letters],
+        "d_topic": texts(row.topic for row in rows),
+        "d_partition": numbers(row.partition for row in rows),
+        "d_offset": numbers(row.offset for row in rows),
+        "d_key": byteas(row.key for row in rows),
+        "d_value": byteas(row.value for row in rows),
+        "d_tenant": texts(row.tenant for row in rows),
+        "d_source": texts(row.source for row in rows),
+        "d_id": texts(row.id for row in rows),
+        "d_reason": texts(row.reason for row in rows),
+        "d_detail": texts(row.detail for row in rows),
+        "d_headers": texts(header_json(row.headers) for row in rows),
     }

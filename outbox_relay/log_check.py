@@ -77,10 +77,9 @@ async def _read(
     for partition, (_, end) in windows.items():
         while await client.position(partition) < end:
             found = await client.getmany(partition, timeout_ms=500)
-            for record in found.get(partition, ()):
-                identity = own_id(record.headers)
-                if identity is not None:
-                    last[partition.partition] = identity
+            ids = [own_id(record.headers) for record in found.get(partition, ())]
+            for identity in filter(None, ids):
+                last[partition.partition] = identity
     return last
 
 

@@ -4,11 +4,10 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from hashlib import sha256
 
 from consumers.decider import Intent
 from consumers.specialists import work_items
-from consumers.specialists.orders import GiveUp, NewLease, Seen, TakeOn
+from consumers.specialists.orders import GiveUp, NewLease, Seen, TakeOn, digest_of
 from consumers.specialists.work_items import WorkItem
 from consumers.streams import Drafts
 from event_schemas.delegations import DelegationAccepted, LeaseAcquired
@@ -19,8 +18,7 @@ from infra.database import Connection
 def new_lease(worker: str, now: datetime, seconds: float) -> NewLease:
     """Return a lease under a random token; only the token's digest is ever published."""
     token = secrets.token_hex(16)
-    digest = sha256(token.encode()).hexdigest()
-    return NewLease(token, digest, worker, now + timedelta(seconds=seconds))
+    return NewLease(token, digest_of(token), worker, now + timedelta(seconds=seconds))
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from consumers.decider import Decider, Intent, Message
@@ -65,6 +66,15 @@ class TaskState:
     attempt: int = 0
     lease_digest: str | None = None
 
+    def is_held_with(self, token: str | None) -> bool:
+        """Say whether the last recorded lease is the one of *token*."""
+        return token is not None and self.lease_digest == digest_of(token)
+
+
+def digest_of(token: str) -> str:
+    """Return what is published of a lease token."""
+    return sha256(token.encode()).hexdigest()
+
 
 def stream_of(task_id: str) -> str:
     """Return the stream of one delegation."""
@@ -120,41 +130,34 @@ def reason_to_refuse(
     state: TaskState, order: ExecuteDelegation, entry: CatalogueEntry, seen: Seen
 ) -> tuple[str, str] | None:
     """Return code and detail of the first reason against *order*, None when there is none."""
-    delegation = order.delegation
-    start, end = delegation.scope.time_range
-    tools = {tool.name for tool in entry.tools}
-    reasons = (
-        (
-            not entry.name == order.addressee == delegation.specialist_id,
+    if not entry.name == order.addressee == order.delegation.specialist_id:
+        return (
             "WRONG_ADDRESSEE",
             f"the order is for {order.addressee}, this is {entry.name}",
-        ),
-        (
-            order.attempt < state.ordered,
-            "STALE_ATTEMPT",
-            f"attempt {order.attempt} was replaced by attempt {state.ordered}",
-        ),
-        (seen.cancelled, "CANCELLED", "a cancellation came before the order"),
-        (seen.at >= order.deadline_at, "DEADLINE_PASSED", "there is no time left"),
-        (
-            delegation.delegation_task_id != order.task_id
-            or delegation.parent_run_id != order.run_id
-            or start >= end,
-            "CONTRACT_INVALID",
-            "task, run or time range of the delegation do not fit the order",
-        ),
-        (
-            not set(delegation.allowed_tools) <= tools,
-            "UNKNOWN_TOOL",
-            _beyond(delegation.allowed_tools, tools),
-        ),
-        (
-            not set(delegation.required_scopes) <= set(entry.scopes),
-            "SCOPE_NOT_HELD",
-            _beyond(delegation.required_scopes, set(entry.scopes)),
-        ),
-    )
-    return next(((code, detail) for holds, code, detail in reasons if holds), None)
+        )
+    if order.attempt < state.ordered:
+        return "STALE_ATTEMPT", f"attempt {order.attempt}, now it is {state.ordered}"
+    if seen.cancelled:
+        return "CANCELLED", "a cancellation came before the order"
+    if seen.at >= order.deadline_at:
+        return "DEADLINE_PASSED", "there is no time left"
+    return _breach(order, entry)
+
+
+def _breach(order: ExecuteDelegation, entry: CatalogueEntry) -> tuple[str, str] | None:
+    delegation = order.delegation
+    start, end = delegation.scope.time_range
+    named = (delegation.delegation_task_id, delegation.parent_run_id)
+    tools = {tool.name for tool in entry.tools}
+    if named != (order.task_id, order.run_id):
+        return "CONTRACT_INVALID", "order and delegation name another task or run"
+    if start >= end:
+        return "CONTRACT_INVALID", "the time range is empty"
+    if not set(delegation.allowed_tools) <= tools:
+        return "UNKNOWN_TOOL", _beyond(delegation.allowed_tools, tools)
+    if not set(delegation.required_scopes) <= set(entry.scopes):
+        return "SCOPE_NOT_HELD", _beyond(delegation.required_scopes, set(entry.scopes))
+    return None
 
 
 def _beyond(wanted: Sequence[str], held: set[str]) -> str:

@@ -18,10 +18,10 @@ ACCESS_DENIED = "ACCESS_DENIED"
 class Gathered:
     """What an investigation read: findings, evidence, calls refused for the budget, use."""
 
-    findings: tuple[Finding, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    over_budget: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    findings: tuple[Finding, ...]
+    evidence: tuple[Evidence, ...]
+    over_budget: tuple[str, ...]
+    usage: Usage
 
 
 def result_of(

@@ -50,6 +50,26 @@ _HELD = (
     " where w.task_id = u.task_id and w.lease_token = u.token and w.state = 'leased'"
     " and w.lease_until > clock_timestamp()"
 )
+_INSERT = """
+insert into work_items (task_id, specialist, tenant, run_id, key, step_id, plan_version, command,
+    command_id, state, attempt, max_attempts, lease_token, lease_until, worker, deadline_at)
+values (%(task)s, %(specialist)s, %(tenant)s, %(run)s, %(key)s, %(step)s, %(plan)s,
+    %(command)s::jsonb, %(order_id)s, %(state)s, %(attempt)s, %(max_attempts)s, %(token)s,
+    clock_timestamp() + make_interval(secs => %(seconds)s), %(worker)s, %(deadline)s)
+on conflict (task_id) do update set command = excluded.command,
+    command_id = excluded.command_id, state = excluded.state, attempt = excluded.attempt,
+    max_attempts = excluded.max_attempts, lease_token = excluded.lease_token,
+    lease_until = excluded.lease_until, worker = excluded.worker,
+    deadline_at = excluded.deadline_at
+"""
+_CANCEL = """
+insert into work_items as w (task_id, specialist, tenant, run_id, key, step_id, plan_version,
+    command, command_id, state, attempt, max_attempts, deadline_at)
+values (%(task)s, %(specialist)s, %(tenant)s, %(run)s, %(key)s, '', 0, %(command)s::jsonb,
+    %(order_id)s, 'cancelled', 0, 0, %(deadline)s)
+on conflict (task_id) do update set state = 'cancelled', task_token = null
+where w.state in ('waiting', 'leased')
+"""
 
 
 async def lock_states(connection: Connection, task_ids: Iterable[str]) -> dict[str, str]:
@@ -66,35 +86,21 @@ async def insert(
     connection: Connection, item: WorkItem, worker: str, lease_seconds: float
 ) -> None:
     """Write *item*, leased where it has a token, else waiting; it replaces an older attempt."""
-    order = item.order
+    order, held = item.order, item.lease_token is not None
     await connection.execute(
-        "insert into work_items as w (task_id, specialist, tenant, run_id, key, step_id,"
-        " plan_version, command, command_id, state, attempt, max_attempts, lease_token,"
-        " lease_until, worker, deadline_at) values (%s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s,"
-        " %s, %s, %s, %s, clock_timestamp() + make_interval(secs => %s), %s, %s)"
-        " on conflict (task_id) do update set command = excluded.command,"
-        " command_id = excluded.command_id, state = excluded.state,"
-        " attempt = excluded.attempt, max_attempts = excluded.max_attempts,"
-        " lease_token = excluded.lease_token, lease_until = excluded.lease_until,"
-        " worker = excluded.worker, deadline_at = excluded.deadline_at",
-        (
-            item.task_id,
-            order.addressee,
-            item.tenant,
-            item.run_id,
-            item.key,
-            order.delegation.step_id,
-            order.delegation.plan_version,
-            order.model_dump_json(),
-            item.order_id,
-            "leased" if item.lease_token else "waiting",
-            item.attempt,
-            item.attempt - 1 + order.delegation.max_attempts,
-            item.lease_token,
-            lease_seconds if item.lease_token else None,
-            worker if item.lease_token else None,
-            order.deadline_at,
-        ),
+        _INSERT,
+        {
+            **_named(item.task_id, item.tenant, item.key, order),
+            "step": order.delegation.step_id,
+            "plan": order.delegation.plan_version,
+            "order_id": item.order_id,
+            "state": "leased" if held else "waiting",
+            "attempt": item.attempt,
+            "max_attempts": item.attempt - 1 + order.delegation.max_attempts,
+            "token": item.lease_token,
+            "seconds": lease_seconds if held else None,
+            "worker": worker if held else None,
+        },
     )
 
 
@@ -103,22 +109,22 @@ async def cancel(
 ) -> None:
     """Cancel the open row of a task; without a row, leave one so that a later order sees it."""
     await connection.execute(
-        "insert into work_items as w (task_id, specialist, tenant, run_id, key, step_id,"
-        " plan_version, command, command_id, state, attempt, max_attempts, deadline_at)"
-        " values (%s, %s, %s, %s, %s, '', 0, %s::jsonb, %s, 'cancelled', 0, 0, %s)"
-        " on conflict (task_id) do update set state = 'cancelled', task_token = null"
-        " where w.state in ('waiting', 'leased')",
-        (
-            order.task_id,
-            order.addressee,
-            tenant,
-            order.run_id,
-            key,
-            order.model_dump_json(),
-            order_id,
-            order.deadline_at,
-        ),
+        _CANCEL, {**_named(order.task_id, tenant, key, order), "order_id": order_id}
     )
+
+
+def _named(
+    task_id: str, tenant: str, key: str, order: ExecuteDelegation | CancelDelegation
+) -> dict[str, object]:
+    return {
+        "task": task_id,
+        "specialist": order.addressee,
+        "tenant": tenant,
+        "run": order.run_id,
+        "key": key,
+        "command": order.model_dump_json(),
+        "deadline": order.deadline_at,
+    }
 
 
 async def lock_open(connection: Connection, specialist: str, limit: int) -> list[Open]:
@@ -176,15 +182,15 @@ async def extend(
     lease_seconds: float,
     late_seconds: float,
 ) -> set[str]:
-    """Extend the leases of *items* and return the tasks that are still held.
+    """Extend the leases of *items* and return the tokens that still hold.
 
-    A task is lost when it was cancelled, taken over, or is too long past its deadline.
+    A lease is lost when its task was cancelled, taken over, or is too long past its deadline.
     """
     cursor = await connection.execute(
         "update work_items w set lease_until = clock_timestamp() + make_interval(secs => %s)"
         + _HELD
         + " and w.deadline_at + make_interval(secs => %s) > caseops.now()"
-        " returning w.task_id",
+        " returning w.lease_token",
         (lease_seconds, *_tokens(items), late_seconds),
     )
     return {row[0] async for row in cursor}
@@ -197,22 +203,22 @@ async def release(connection: Connection, items: Sequence[WorkItem]) -> None:
     )
 
 
-async def finish(connection: Connection, items: Sequence[WorkItem]) -> dict[str, int]:
-    """Close the rows of *items* whose lease still holds; return their stream versions.
+async def finish(connection: Connection, items: Sequence[WorkItem]) -> set[str]:
+    """Close the rows of *items* whose lease still holds; return the tokens of these leases.
 
-    An item that is missing in the answer was lost: its result must not count (SCHED-10).
+    A token that is missing in the answer was lost: its result must not count (SCHED-10).
     """
     cursor = await connection.execute(
         "update work_items w set state = 'done', lease_token = null, task_token = null"
         + _HELD
-        + f" returning w.task_id, {_VERSION}",
+        + " returning u.token",
         _tokens(items),
     )
-    return {row[0]: row[1] async for row in cursor}
+    return {row[0] async for row in cursor}
 
 
 async def versions(connection: Connection, items: Sequence[WorkItem]) -> dict[str, int]:
-    """Return the stream versions of *items*, whoever holds them."""
+    """Return the stream version of each task of *items*."""
     cursor = await connection.execute(
         f"select w.task_id, {_VERSION} from work_items w where task_id = any(%s)",
         ([item.task_id for item in items],),

@@ -1,6 +1,7 @@
 """The files a local Kafka node is started from, as text; pure."""
 
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 JVM = (
@@ -94,11 +95,12 @@ def _replication(factor: int, min_isr: int) -> dict[str, object]:
 
 def log4j2(log_dir: Path) -> str:
     """Return a log4j2 configuration: warnings into two small files under *log_dir*."""
+    folder = escape(str(log_dir))
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="ERROR">
   <Appenders>
-    <RollingFile name="file" fileName="{log_dir}/server.log"
-                 filePattern="{log_dir}/server.log.%i">
+    <RollingFile name="file" fileName="{folder}/server.log"
+                 filePattern="{folder}/server.log.%i">
       <PatternLayout pattern="%d{{ISO8601}} %p %m (%c)%n"/>
       <SizeBasedTriggeringPolicy size="4 MB"/>
       <DefaultRolloverStrategy max="1"/>

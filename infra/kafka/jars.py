@@ -76,13 +76,17 @@ def _fetch(cache: Path, missing: dict[str, Path], on_progress: Progress) -> None
         path.unlink(missing_ok=True)
         maven.project(group, artifact).at_version(version).artifact().resolve()
 
+    def say(number: int) -> None:
+        on_progress(f"Downloading Apache Kafka: {number} of {len(missing)} jars")
+
+    say(0)
     with ThreadPoolExecutor(max_workers=6) as pool:
         jobs = [pool.submit(fetch, *item) for item in missing.items()]
         for number, job in enumerate(as_completed(jobs), start=1):
             if job.exception() is not None:
                 pool.shutdown(cancel_futures=True)
                 raise _jars_away(f"{job.exception()}") from job.exception()
-            on_progress(f"Downloading Apache Kafka: {number} of {len(jobs)} jars")
+            say(number)
 
 
 def _refuse_changed(unusable: dict[str, Path]) -> None:

@@ -55,7 +55,7 @@ def predecessor(pgdata: Path) -> Process | None:
     mark = processes.start_mark(pid)
     if mark is None:
         return None
-    if str(pgdata) in processes.command_line(pid).split(" "):
+    if f" {pgdata} " in f"{processes.command_line(pid)} ":
         return Process(pid, mark)
     lock.unlink()
     return None

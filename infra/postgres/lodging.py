@@ -14,7 +14,7 @@ from infra.file_lock import exclusive
 
 UNPRIVILEGED = "nobody"
 # Root's data may lie where only root can go (a checkout in /root); this place is for all.
-SHELTER = Path("/var/lib/caseops")
+SHELTER = Path("/var/tmp/caseops")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Lodging:
 def lodge(data_dir: Path, on_progress: Callable[[str], None]) -> Lodging:
     """Return where the server of *data_dir* lives; the same answer at every start.
 
-    As root, files another user cannot reach are kept under `/var/lib/caseops` instead, and
+    As root, files another user cannot reach are kept under `/var/tmp/caseops` instead, and
     the file `elsewhere` in *data_dir* names the place.
     """
     home = local_extra.postgres_home()

@@ -20,7 +20,8 @@ from infra.postgres.lodging import Lodging, lodge
 from infra.processes import Process
 
 NAME = "caseops"
-_READY_SECONDS = 30.0
+_READY_SECONDS = 60.0
+_RETRY_SECONDS = 5.0
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -96,14 +97,15 @@ class PostgresServer:
             raise
 
     async def _launch_until_ready(self, lodging: Lodging) -> None:
-        until = time.monotonic() + _READY_SECONDS
+        begun = time.monotonic()
         while not await self._answers():
+            waited = time.monotonic() - begun
             # After a kill the first attempts may find remains of the old server and end.
-            if self.pid is None:
+            if self.pid is None and waited < _RETRY_SECONDS:
                 self._launch(lodging)
-            if time.monotonic() > until:
-                raise self._away(f"it did not answer in {_READY_SECONDS:.0f} s")
-            await asyncio.sleep(0.03)
+            elif self.pid is None or waited > _READY_SECONDS:
+                raise self._away(f"no answer after {waited:.0f} s")
+            await asyncio.sleep(0.05)
 
     def _launch(self, lodging: Lodging) -> None:
         port = self._port()
@@ -155,7 +157,9 @@ class PostgresServer:
 
     def _keep_port(self, port: int) -> int:
         self._dir.mkdir(parents=True, exist_ok=True)
-        (self._dir / "server.json").write_text(json.dumps({"port": port}))
+        draft = self._dir / "server.json.new"
+        draft.write_text(json.dumps({"port": port}))
+        draft.replace(self._dir / "server.json")
         return port
 
     def _saved(self) -> Process | None:

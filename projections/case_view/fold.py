@@ -70,7 +70,8 @@ def rows(before: State, after: State) -> list[Row]:
     """Return the rows of *after* that differ from *before*: a run once intake accepted it."""
     case, ran = after["case"], after["kind"] is not None
     changed = []
-    if case is not None and (case is not before["case"] or not ran):
+    new_case = case is not before["case"] or before["kind"] is None
+    if case is not None and new_case:
         changed.append(_case_row(after, case if ran else after))
     if ran:
         changed.append(_run_row(after))

@@ -113,3 +113,15 @@ def test_the_image_runs_unprivileged_and_from_the_lock() -> None:
 
     assert "--require-hashes -r /src/requirements/core.txt" in text
     assert re.search(r"^USER \d{4,}$", text, re.MULTILINE)
+
+
+def test_the_documented_metrics_and_codes_exist() -> None:
+    """Each metric and each code of the operations page occurs in the code."""
+    text = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    code = "\n".join(source.text for source in sources())
+    metrics = {
+        re.sub(r"_total$", "", name) for name in re.findall(r"`(caseops_[a-z_]+)`", text)
+    }
+    codes = set(re.findall(r"`([A-Z][A-Z_]{4,})`", text))
+
+    assert [] == sorted(name for name in metrics | codes if f'"{name}' not in code)

@@ -223,6 +223,18 @@ def remove_shelter(pointer: Path) -> None:
         subprocess.run(["rm", "-rf", "--", pointer.read_text().strip()], check=True)
 
 
+async def test_a_server_that_cannot_start_says_so(data_folder: Path) -> None:
+    """A broken data folder ends in one error with a place to look, and no process."""
+    server = PostgresServer(data_folder / "postgres")
+    await server.start()
+    await server.stop()
+    (data_folder / "postgres" / "pgdata" / "PG_VERSION").write_text("9")
+
+    with pytest.raises(DependencyAway, match="DATABASE_AWAY"):
+        await server.start()
+    assert server.pid is None
+
+
 async def test_a_cluster_that_cannot_start_says_so(data_folder: Path) -> None:
     """A broken data folder ends in one error with a place to look, and no process."""
     cluster = KafkaCluster(data_folder / "kafka")

@@ -19,13 +19,11 @@ NOT_CODE = {
     tokenize.DEDENT,
     tokenize.ENDMARKER,
 }
-NESTS = (
+NESTS = (  # a `with` asks nothing
     ast.If,
     ast.For,
     ast.AsyncFor,
     ast.While,
-    ast.With,
-    ast.AsyncWith,
     ast.Try,
     ast.Match,
 )

@@ -145,7 +145,7 @@ def test_an_operation_that_stops_logging_is_silent() -> None:
     spans += [_span(1, late + n, "op") for n in range(6)]
     lines = [_line(n, "hello", trace_id=f"t{n}", span_id="1") for n in range(6)]
 
-    assert ["start op"] == [each.place for each in silent_breaks(spans, lines, SIDES)]
+    assert ["start > op"] == [each.place for each in silent_breaks(spans, lines, SIDES)]
 
 
 def test_a_wider_gap_shows_with_its_first_minute() -> None:

@@ -1,7 +1,6 @@
 """The change auditor's judgement: what changed close to the onset, what the cluster says; pure."""
 
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 
 from consumers.specialists.changes.answers import Change, ChangeList, ClusterState, Output
 from consumers.specialists.changes.suspicions import (
@@ -29,14 +28,6 @@ EVIDENCE = {
     LIST: ("change_record", ("causal_signal",)),
     STATE: ("cluster_state", ("causal_signal",)),
 }
-    "_update",
-    "_updated",
-    "_deploy",
-    "_deployed",
-    "_publish",
-    "_published",
-    "_edit",
-)
 
 
 def next_calls(question: Question, findings: tuple[Finding, ...]) -> tuple[ToolCall, ...]:

@@ -12,6 +12,14 @@ EVENT = "event"
 COINCIDENCE = 0.5
 _DEPLOY_WORDS = ("deploy", "release", "rollout", "image", "stack", "version", "build")
 _ACTIONS = (
+    "_update",
+    "_updated",
+    "_deploy",
+    "_deployed",
+    "_publish",
+    "_published",
+    "_edit",
+)
 
 
 def closest(changes: Sequence[Change], alarm: datetime) -> Change | None:

@@ -51,7 +51,10 @@ def _shift(pair: tuple[str, str], rows: list[TraceEdge], sides: Split) -> EdgeSh
         p95_after=_median([(row.p95_ms, row.spans) for row in after]),
         gap_before=gap_before,
         gap_after=_median(_gaps(after)),
-        gap_since=_since(rows, max(gap_before or 0.0, 0.0) + _NOTICEABLE_MS),
+        gap_since=_since(
+            [row for row in rows if row not in before],
+            max(gap_before or 0.0, 0.0) + _NOTICEABLE_MS,
+        ),
     )
 
 

@@ -272,6 +272,10 @@ grant select, insert, update, delete on caseops.deadlines to caseops_deadline_cl
 grant select on caseops.events to caseops_outbox_relay, caseops_projector, caseops_reader;
 grant select, update, delete on caseops.outbox to caseops_outbox_relay;
 grant insert on caseops.outbox to caseops_projector;
+-- The one statement of a batch names these tables; no policy lets a projector append events.
+grant insert on caseops.events to caseops_projector;
+grant select, insert on caseops.inbox to caseops_projector;
+grant select, insert, update on caseops.key_sequences to caseops_projector;
 grant select, insert, update on caseops.skips, caseops.consumer_progress, caseops.dead_letters,
     caseops.view_progress, caseops.run_view, caseops.case_view to caseops_projector;
 grant select on all tables in schema caseops to caseops_reader;
