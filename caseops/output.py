@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,6 @@ def _plain(value: object) -> object:
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, Mapping):
-        return dict(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")

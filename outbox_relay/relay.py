@@ -59,8 +59,12 @@ class Relay:
             rows = await self._look()
             await self._publish(rows)
             health.progressed()
-            if not self._careful_until and not self._window.is_filled_by(rows):
+            if not self._has_more(rows):
                 await wake.wait(IDLE_SECONDS)
+
+    def _has_more(self, rows: Sequence[OutboxRow]) -> bool:
+        suspects_left = self._careful_until > 0 and not self._delivery.asking()
+        return suspects_left or self._window.is_filled_by(rows)
 
     async def _tend(self, wake: Wake) -> None:
         now = monotonic()
@@ -95,7 +99,8 @@ class Relay:
         try:
             careful = [row for row in ready if row.position <= self._careful_until]
             if await self._one_by_one(careful, published):
-                self._careful_until = 0
+                # A topic that is being asked for may hide rows that are under suspicion.
+                self._careful_until *= bool(self._delivery.asking())
                 await self._in_rounds(ready[len(careful) :], published)
         finally:
             await self._delete(published)

@@ -1,21 +1,17 @@
-"""Publishes messages that come from outside: the only sends that are not the relay's."""
+"""Publishes alerts that come from outside: the only sends that are not the relay's."""
 
 import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from event_schemas.codec import MAX_DATA_BYTES, encode
 from event_schemas.envelope import Envelope
-from event_schemas.registry import entry_of
-from event_schemas.topics import full_name
+from event_schemas.topics import ALERTS, full_name
 from infra.errors import DependencyAway, WrongInput
-from infra.kafka.clients import abandon, producer, start
+from infra.kafka.sending import ToSend, send
 
-SECONDS = 30.0
+SECONDS = 60.0
 _KEY = ("tenant", "environment", "service")
 
 
@@ -32,52 +28,40 @@ class Published:
 async def publish(
     bootstrap: str, prefix: str, envelopes: Sequence[Envelope]
 ) -> list[Published]:
-    """Send *envelopes* in their order and return once Kafka holds them all.
+    """Send *envelopes* to the alerts topic in their order, each acknowledged before the next.
 
     The producer is idempotent, so its own retries double nothing; a caller who sends again
     sends the same ids, which intake takes once. Raises `DependencyAway` when Kafka does not
-    acknowledge in time: some of the events may then be there.
+    acknowledge: some of the events may then be there.
     """
-    for envelope in envelopes:
-        if len(envelope.data) > MAX_DATA_BYTES:
-            raise WrongInput("TOO_LARGE", f"{envelope.id}: {len(envelope.data)} bytes")
-    client = producer(bootstrap, "caseops-producer")
-    await start(client)
+    records = [record(envelope, prefix) for envelope in envelopes]
     try:
         async with asyncio.timeout(SECONDS):
-            sent = [await _send(client, prefix, envelope) for envelope in envelopes]
-            placed = [await each for each in sent]
-    except MessageSizeTooLargeError as error:
-        raise WrongInput("TOO_LARGE", "Kafka does not take a message this large") from error
-    except (KafkaError, TimeoutError) as error:
+            places = await send(bootstrap, records)
+    except TimeoutError as error:
         raise DependencyAway(
             "KAFKA_AWAY",
-            f"Kafka did not acknowledge: {type(error).__name__}",
-            "Check the topics and the broker (`caseops doctor`), then send again.",
+            f"Kafka did not acknowledge within {SECONDS:.0f} s",
+            "Check the broker (`caseops doctor`), then send again: ids make that safe.",
         ) from error
-    finally:
-        await abandon(client)
     return [
         Published(envelope.id, place.topic, place.partition, place.offset)
-        for envelope, place in zip(envelopes, placed, strict=True)
+        for envelope, place in zip(envelopes, places, strict=True)
     ]
 
 
+def record(envelope: Envelope, prefix: str) -> ToSend:
+    """Return *envelope* in binary mode, keyed by what the alert is about."""
+    if len(envelope.data) > MAX_DATA_BYTES:
+        raise WrongInput(
+            "TOO_LARGE", f"event {envelope.id}: {len(envelope.data)} bytes of data"
+        )
+    headers, value = encode(envelope)
+    return ToSend(full_name(prefix, ALERTS.name), key_of(envelope), headers, value)
+
+
 def key_of(envelope: Envelope) -> bytes:
-    """Return the Kafka key: tenant, environment and service, as far as the data names them."""
+    """Return tenant, environment and service, as far as the data names them."""
     data = json.loads(envelope.data)
     named = data if isinstance(data, dict) else {}
     return "/".join(str(named.get(part) or "-") for part in _KEY).encode()
-
-
-async def _send(
-    client: Any,  # noqa: ANN401 - aiokafka has no types
-    prefix: str,
-    envelope: Envelope,
-) -> "asyncio.Future[Any]":
-    headers, value = encode(envelope)
-    topic = full_name(prefix, entry_of(envelope.type).topics[0])
-    future: asyncio.Future[Any] = await client.send(
-        topic, value=value, key=key_of(envelope), headers=headers
-    )
-    return future

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from consumers.specialists.questions import Question, ToolCall
+from consumers.specialists.questions import Question, ToolCall, Window
 
 # An alert fires after its evaluation period, so its own minute and a bit is already abnormal;
 # the minutes before that belong to neither side.
@@ -59,12 +59,15 @@ def _stated(signal: Mapping[str, Any]) -> list[datetime]:
 
 
 def split(question: Question) -> Split:
-    """Return the two sides that the tools compare for *question*."""
-    onset = stated_onset(question)
-    if onset is not None:
-        return Split(onset - _DOUBTFUL, onset)
-    alarm = alarm_at(question)
-    return Split(alarm - _EVALUATION - _DOUBTFUL, alarm - _EVALUATION)
+    """Return the two sides that the tools compare for *question*, inside its window."""
+    onset = stated_onset(question) or alarm_at(question) - _EVALUATION
+    return Split(
+        _inside(question.window, onset - _DOUBTFUL), _inside(question.window, onset)
+    )
+
+
+def _inside(window: Window, at: datetime) -> datetime:
+    return min(max(at, window.start), window.end)
 
 
 def compare_call(tool: str, question: Question, **more: Any) -> ToolCall:  # noqa: ANN401

@@ -12,9 +12,7 @@ Bounds = tuple[int, int]
 """First offset of a partition, and the offset after its last."""
 
 
-async def bounds(
-    bootstrap: str, topics: Collection[str]
-) -> dict[str, dict[int, Bounds]]:
+async def bounds(bootstrap: str, topics: Collection[str]) -> dict[str, dict[int, Bounds]]:
     """Return topic -> partition -> bounds of those *topics* that exist."""
     client = clients.consumer(bootstrap=bootstrap, client_id="caseops-offsets")
     await clients.start(client)

@@ -1,8 +1,7 @@
 """Follow a topic as any subscriber would: with a consumer group, or from where one says."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
@@ -38,7 +37,7 @@ class Tailed:
     value: bytes | None
 
 
-async def tail(tailing: Tailing) -> AsyncIterator[Tailed]:
+async def tail(tailing: Tailing) -> AsyncGenerator[Tailed, None]:
     """Yield records as they come, for ever; what was taken is committed before the next.
 
     At least once: a record that was yielded and not followed by another comes again.
@@ -89,10 +88,10 @@ class _AtTheEnd(ConsumerRebalanceListener):  # type: ignore[misc]
         self._client = client
         self._tailing = tailing
 
-    async def on_partitions_revoked(self, revoked: Any) -> None:
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Nothing is in hand between two records."""
 
-    async def on_partitions_assigned(self, assigned: Any) -> None:
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
         for place in assigned:
             fresh = await self._client.committed(place) is None
             if fresh and not self._tailing.from_beginning:

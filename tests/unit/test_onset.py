@@ -63,3 +63,10 @@ def test_a_call_carries_both_sides_and_the_services() -> None:
 
     assert call.arguments["services"] == ["a"]
     assert set(call.arguments) == {"services", "baseline_until", "abnormal_from", "extra"}
+
+
+def test_both_sides_stay_inside_the_window() -> None:
+    """A read beyond the granted window would be refused."""
+    early = {"starts_at": text(START - timedelta(hours=1))}
+
+    assert (START, START) == split(_question(early))

@@ -1,0 +1,5 @@
+"""The command line: `caseops --help` is its manual."""
+
+from caseops.cli.app import main
+
+__all__ = ["main"]
