@@ -14,7 +14,7 @@ from event_schemas.envelope import Envelope
 from infra.database import Connection
 from infra.dead_letters import reason_parked
 from infra.errors import NotFound, WrongInput
-from producers.publish import publish
+from producers.publish import key_of, publish
 from projections.case_view import queries
 
 POLL_SECONDS = 0.1
@@ -34,9 +34,9 @@ def new_tag() -> str:
 
 
 async def begin(at: Addresses, alerts: Sequence[Envelope], patience: Patience) -> str:
-    """Publish *alerts* and return the id of the run that answers them."""
-    await publish(at.kafka, at.prefix, alerts)
+    """Publish *alerts* and return the id of the run that answers them; the first one opens it."""
     first = alerts[0]
+    await publish(at.kafka, at.prefix, alerts, key=key_of(first))
     data = json.loads(first.data)
     signal = {
         "tenant": first.tenantid,

@@ -18,6 +18,7 @@ from infra.errors import (
 )
 
 DONE, NO, WRONG, AWAY = 0, 1, 2, 3
+PIPED_WIDTH = 200
 _CODES: tuple[tuple[type[Exception], int], ...] = (
     (DependencyAway, AWAY),
     (Transient, AWAY),
@@ -63,7 +64,10 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
         shown.add_column(column, overflow="fold")
     for row in rows:
         shown.add_row(*(cell(value) for value in row))
-    Console().print(shown, markup=False)
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print(shown)
 
 
 def cell(value: object) -> str:

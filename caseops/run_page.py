@@ -76,14 +76,17 @@ def _claims(run: Document) -> Iterator[str]:
 
 
 def _work(run: Document) -> Iterator[str]:
-    yield "\nDelegations"
+    if run["delegations"]:
+        yield "\nDelegations"
     for each in run["delegations"]:
         result = each["result_status"] or each["reason"] or "open"
         yield f"  {each['specialist']:<10} {each['status']}, {result}, attempts {each['attempts']}"
 
 
 def _timeline(run: Document) -> Iterator[str]:
-    yield "\nTimeline (UTC)"
+    if run["timeline"]:
+        if run["timeline"]:
+        yield "\nTimeline (UTC)"
     for entry in run["timeline"]:
         yield f"  {_clock(entry['time'])}  {entry['who']:<14} {entry['what']}"
 

@@ -148,6 +148,7 @@ def _consumer(
             bootstrap=context.bootstrap,
             group=f"{prefix}.{name}",
             topics=tuple(full_name(prefix, topic) for topic in topics),
+            instance=settings.instance,
             stuck_after_seconds=settings.stuck_after_seconds,
         ),
         handler=handle,

@@ -121,40 +121,41 @@ async def _start_services(
     ports = free_ports(len(wanted))
     running = {}
     for (name, services), port in zip(wanted.items(), ports, strict=True):
-        running[name] = (
-            start_process(data_dir, name, services, (bootstrap, url, port)),
-            f"http://127.0.0.1:{port}",
+        process = start_process(
+            data_dir,
+            name,
+            services,
+            kafka_bootstrap=bootstrap,
+            database_url=url,
+            http_port=str(port),
+            instance="local",
         )
+        running[name] = (process, f"http://127.0.0.1:{port}")
     await asyncio.gather(
-        *(_until_ready(data_dir, name, *each) for name, each in running.items())
+        *(until_ready(data_dir, name, *each) for name, each in running.items())
     )
     return running
 
 
 def start_process(
-    data_dir: Path, name: str, services: tuple[str, ...], at: tuple[str, str, int]
+    data_dir: Path, name: str, services: tuple[str, ...], **settings: str
 ) -> processes.Process:
-    """Start one process of *services* and save who it is; *at*: Kafka, database, port."""
+    """Start one process of *services* under *settings*, and save who it is."""
     folder = data_dir / "services"
     folder.mkdir(exist_ok=True)
-    bootstrap, url, port = at
     process = processes.start(
         [sys.executable, "-m", "caseops.serve", *services],
         log=folder / f"{name}.log",
-        env=child_environment(
-            kafka_bootstrap=bootstrap,
-            database_url=url,
-            data_dir=str(data_dir),
-            http_port=str(port),
-        ),
+        env=child_environment(data_dir=str(data_dir), **settings),
     )
     process.save(folder / f"{name}.json")
     return process
 
 
-async def _until_ready(
+async def until_ready(
     data_dir: Path, name: str, process: processes.Process, url: str
 ) -> None:
+    """Return once the process at *url* is ready; raise `DependencyAway` when it ends first."""
     log = data_dir / "services" / f"{name}.log"
     async with httpx2.AsyncClient(timeout=2.0) as client:
         for _ in range(int(READY_SECONDS / 0.1)):

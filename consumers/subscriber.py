@@ -36,6 +36,7 @@ class Source:
     bootstrap: str
     group: str
     topics: tuple[str, ...]
+    instance: str | None = None
     max_records: int = 500
     stuck_after_seconds: float = 60.0
     fetch_min_bytes: int = 1
@@ -99,7 +100,7 @@ class Subscription:
 
     async def _start(self) -> None:
         broker = KafkaBroker(
-            self.source.bootstrap,
+            self.source.bootstrap.split(","),
             consumer_only=True,
             allow_auto_create_topics=False,
             graceful_timeout=15,
@@ -109,6 +110,7 @@ class Subscription:
         subscriber = broker.subscriber(
             *self.source.topics,
             group_id=self.source.group,
+            group_instance_id=self.source.instance,
             auto_offset_reset="earliest",
             batch=True,
             max_records=self.source.max_records,

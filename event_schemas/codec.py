@@ -43,6 +43,7 @@ def is_structured(headers: Headers) -> bool:
         name.lower() == "content-type"
         and (value or b"").startswith(b"application/cloudevents")
         for name, value in headers
+        if len(name) == len("content-type")
     )
 
 

@@ -15,7 +15,7 @@ select 'claims', consumer, topic, '', count(*) from inbox group by consumer, top
 union all
 select 'letters', consumer, topic, '', count(*) from dead_letters group by consumer, topic
 union all
-select 'skips', consumer, topic, reason, sum(count) from skips
+select 'skips', consumer, topic, reason, sum(count)::bigint from skips
  group by consumer, topic, reason
 """
 

@@ -13,6 +13,7 @@ from psycopg.types.string import ByteaBinaryLoader
 
 from event_schemas.envelope import SEQUENCE_DIGITS
 from infra.database import Connection, translated
+from infra.errors import WrongInput
 from infra.wakeup import OUTBOX_CHANNEL
 
 RESCAN = "rescan"
@@ -248,16 +249,29 @@ async def retry(connection: Connection, position: int, who: str) -> bool:
 
 
 async def skip(connection: Connection, position: int, who: str) -> bool:
-    """Drop a parked command, dead letter or artifact, audited; refuse any other row."""
+    """Drop a parked row, audited; say whether there was one at *position*.
+
+    A row of the log raises `WrongInput`: a log with a hole would hold its run up for ever.
+    """
     async with translated():
         cursor = await connection.execute(
-            "delete from outbox"
-            " where position = %s and parked_at is not null and kind <> 'log'",
-            (position,),
+            "with parked as (select kind from outbox"
+            " where position = %(position)s and parked_at is not null), gone as"
+            " (delete from outbox where position = %(position)s and parked_at is not null"
+            " and kind <> 'log') select kind from parked",
+            {"position": position},
         )
+        row = await cursor.fetchone()
         await _rescan(connection)
-    _audit("outbox_row_skipped", position=position, who=who, done=cursor.rowcount == 1)
-    return cursor.rowcount == 1
+    done = row is not None and row[0] != "log"
+    _audit("outbox_row_skipped", position=position, who=who, done=done)
+    if row is not None and not done:
+        raise WrongInput(
+            "OUTBOX_LOG_ROW",
+            f"row {position} belongs to the event log and is never skipped",
+            f"Remove the cause of its error, then `caseops outbox retry {position}`.",
+        )
+    return done
 
 
 async def _rescan(connection: Connection) -> None:

@@ -29,6 +29,11 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         Path(".caseops"), description="where local mode and artifact files live"
     )
+    instance: str | None = Field(
+        None,
+        description="name of this member in its consumer groups; keeps its partitions over a"
+        " restart, and must be unique per running process of a service",
+    )
     replication: int = Field(1, ge=1, description="replication factor of created topics")
     partitions: int | None = Field(
         None, ge=1, description="partitions of created topics (default: per topic)"

@@ -31,7 +31,7 @@ IDLE_SECONDS = 1.0
 TEND_SECONDS = 1.0
 RESCAN_SECONDS = 10.0
 # Positions below the floor that are looked at again: room for transactions that commit late.
-FLOOR_MARGIN = 4000
+FLOOR_MARGIN = 2000
 
 _log = structlog.get_logger()
 

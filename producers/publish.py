@@ -26,15 +26,19 @@ class Published:
 
 
 async def publish(
-    bootstrap: str, prefix: str, envelopes: Sequence[Envelope]
+    bootstrap: str,
+    prefix: str,
+    envelopes: Sequence[Envelope],
+    *,
+    key: bytes | None = None,
 ) -> list[Published]:
     """Send *envelopes* to the alerts topic in their order, each acknowledged before the next.
 
-    The producer is idempotent, so its own retries double nothing; a caller who sends again
+    One *key* for all (default: each its own) keeps that order for whoever reads. The producer is idempotent, so its own retries double nothing; a caller who sends again
     sends the same ids, which intake takes once. Raises `DependencyAway` when Kafka does not
     acknowledge: some of the events may then be there.
     """
-    records = [record(envelope, prefix) for envelope in envelopes]
+    records = [_record(envelope, prefix, key or key_of(envelope)) for envelope in envelopes]
     try:
         async with asyncio.timeout(SECONDS):
             places = await send(bootstrap, records)
@@ -50,18 +54,17 @@ async def publish(
     ]
 
 
-def record(envelope: Envelope, prefix: str) -> ToSend:
-    """Return *envelope* in binary mode, keyed by what the alert is about."""
-    if len(envelope.data) > MAX_DATA_BYTES:
-        raise WrongInput(
-            "TOO_LARGE", f"event {envelope.id}: {len(envelope.data)} bytes of data"
-        )
-    headers, value = encode(envelope)
-    return ToSend(full_name(prefix, ALERTS.name), key_of(envelope), headers, value)
-
-
 def key_of(envelope: Envelope) -> bytes:
     """Return tenant, environment and service, as far as the data names them."""
     data = json.loads(envelope.data)
     named = data if isinstance(data, dict) else {}
     return "/".join(str(named.get(part) or "-") for part in _KEY).encode()
+
+
+def _record(envelope: Envelope, prefix: str, key: bytes) -> ToSend:
+    if len(envelope.data) > MAX_DATA_BYTES:
+        raise WrongInput(
+            "TOO_LARGE", f"event {envelope.id}: {len(envelope.data)} bytes of data"
+        )
+    headers, value = encode(envelope)
+    return ToSend(full_name(prefix, ALERTS.name), key, headers, value)

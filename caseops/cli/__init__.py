@@ -1,5 +1,5 @@
 """The command line: `caseops --help` is its manual."""
 
-from caseops.cli.app import main
+from caseops.cli.entry import main
 
 __all__ = ["main"]

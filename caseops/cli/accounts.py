@@ -67,6 +67,7 @@ async def _account(data_dir: DataDir) -> dict[str, Any]:
     from caseops.groups import READERS
     from event_schemas.topics import full_name
     from infra.accounts import accounts
+    from infra.errors import NotFound
     from infra.kafka.offsets import bounds
 
     at = addresses(data_dir)
@@ -74,4 +75,8 @@ async def _account(data_dir: DataDir) -> dict[str, Any]:
         counted = await accounts(reader)
     # The ends are read last: what a consumer has handled is never beyond them.
     ends = await bounds(at.kafka, [full_name(at.prefix, short) for short in READERS])
+    if not ends:
+        raise NotFound(
+            "NO_TOPICS", f"no topic of {at.prefix} on {at.kafka}", "`caseops up`"
+        )
     return audited(at.prefix, READERS, ends, counted)

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -62,10 +62,28 @@ def evaluate(
     if as_json:
         output.document(result)
         return output.DONE
-    columns = ("incident", "verdict", "ranking", "seconds", "grounded", "total_claims")
-    rows = [[str(each[name]) for name in columns] for each in result["incidents"]]
-    output.table("Judgements", columns, rows)
-    for name in ("totals", "scores"):
-        for key, value in (result.get(name) or {}).items():
-            output.text(f"{key}: {value}")
+    _print(result)
     return output.DONE
+
+
+def _print(result: dict[str, Any]) -> None:
+    columns = ("incident", "verdict", "ranking", "seconds", "grounded", "total_claims")
+    rows = [
+        [*(each[name] for name in columns[:2]), ", ".join(each["ranking"][:3])]
+        + [each[name] for name in columns[3:]]
+        for each in result["incidents"]
+    ]
+    output.table("Judgements", columns, rows)
+    for key, value in result["totals"].items():
+        output.text(f"{key}: {value}")
+    scores = result["scores"] or {}
+    measures = list(dict.fromkeys(name for each in scores.values() for name in each))
+    output.table(
+        "Scores: mean (of so many)",
+        ("stratum", *measures),
+        [[name, *(_score(each.get(m)) for m in measures)] for name, each in scores.items()],
+    )
+
+
+def _score(measured: dict[str, Any] | None) -> str | None:
+    return f"{measured['mean']:.2f} ({measured['n']})" if measured else None

@@ -37,8 +37,8 @@ async def _follow(
     from event_schemas.topics import COMPLETIONS, full_name
     from infra.kafka.tail import Tailing, tail
 
-    at, seen = addresses(data_dir), 0
-    tailing = Tailing(at.kafka, full_name(at.prefix, COMPLETIONS.name), *where)
+    at = addresses(data_dir)
+    tailing = Tailing(at.kafka, full_name(at.prefix, COMPLETIONS.name), *where, count)
     async with aclosing(tail(tailing)) as records:
         async for record in records:
             try:
@@ -48,9 +48,6 @@ async def _follow(
                 output.progress(f"{error.code}: {place}: {error.detail}")
                 continue
             output.document(event) if as_json else output.text(_panel(event))
-            seen += 1
-            if seen == count:
-                return
 
 
 def _panel(event: dict[str, Any]) -> str:

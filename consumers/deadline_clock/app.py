@@ -62,7 +62,7 @@ class Ticker:
             due = await take_due(connection, PER_BATCH)
             if not due:
                 return 0
-            facts = [_fact(each, self.edges.prefix) for each in due]
+            facts = [due_fact(each, self.edges.prefix) for each in due]
             await write(connection, Batch("deadline_clock", facts=facts))
         self.edges.wakeup.ring()
         return len(due)
@@ -75,7 +75,8 @@ class Ticker:
         )
 
 
-def _fact(due: Due, prefix: str) -> Fact:
+def due_fact(due: Due, prefix: str) -> Fact:
+    """Return the fact that the time of *due* is over; its id is that of the deadline."""
     stream = f"deadline/{due.run_id}/{due.about}/{due.subject_id}"
     identity = event_id(stream, 1)
     entry = BY_PAYLOAD[DeadlinePassed]

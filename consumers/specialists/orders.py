@@ -116,7 +116,7 @@ def _decide_for(
     def decide(
         state: TaskState, command: TakeOn | GiveUp, seen: Seen, _now: datetime
     ) -> Sequence[Payload]:
-        if isinstance(command, GiveUp) or command.order.attempt == state.ordered:
+        if isinstance(command, GiveUp) or 0 < command.order.attempt == state.ordered:
             return []
         refused = reason_to_refuse(state, command.order, entry, seen)
         if refused is not None:
@@ -151,8 +151,8 @@ def _breach(order: ExecuteDelegation, entry: CatalogueEntry) -> tuple[str, str] 
     tools = {tool.name for tool in entry.tools}
     if named != (order.task_id, order.run_id):
         return "CONTRACT_INVALID", "order and delegation name another task or run"
-    if start >= end:
-        return "CONTRACT_INVALID", "the time range is empty"
+    if start >= end or order.attempt < 1:
+        return "CONTRACT_INVALID", "the time range is empty, or the attempt not counted"
     if not set(delegation.allowed_tools) <= tools:
         return "UNKNOWN_TOOL", _beyond(delegation.allowed_tools, tools)
     if not set(delegation.required_scopes) <= set(entry.scopes):

@@ -9,6 +9,7 @@ from aiokafka.errors import KafkaError
 
 from infra.errors import DependencyAway
 from infra.kafka import clients
+from infra.kafka.offsets import partitions
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -17,13 +18,15 @@ Headers = Sequence[tuple[str, bytes | None]]
 class Tailing:
     """What to follow; a group goes on where it stands, a new one begins at the end.
 
-    *from_beginning* lets a new group, and whoever has no group, begin at the first record.
+    *from_beginning* lets a new group, and whoever has no group, begin at the first record;
+    *limit* ends it after so many records (0: never).
     """
 
     bootstrap: str
     topic: str
     group: str | None = None
     from_beginning: bool = False
+    limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Tailed:
 
 
 async def tail(tailing: Tailing) -> AsyncGenerator[Tailed, None]:
-    """Yield records as they come, for ever; what was taken is committed before the next.
+    """Yield records as they come; one that was taken is committed before the next is.
 
     At least once: a record that was yielded and not followed by another comes again.
     """
@@ -48,6 +51,7 @@ async def tail(tailing: Tailing) -> AsyncGenerator[Tailed, None]:
     await clients.start(client)
     try:
         await _place(client, tailing)
+        taken = 0
         async for record in client:
             yield Tailed(
                 record.partition, record.offset, record.key, record.headers, record.value
@@ -55,6 +59,9 @@ async def tail(tailing: Tailing) -> AsyncGenerator[Tailed, None]:
             if tailing.group is not None:
                 place = TopicPartition(record.topic, record.partition)
                 await client.commit({place: record.offset + 1})
+            taken += 1
+            if taken == tailing.limit:
+                return
     except KafkaError as error:
         raise DependencyAway(
             "KAFKA_AWAY", f"Kafka does not answer: {type(error).__name__}"
@@ -67,18 +74,16 @@ async def _place(client: AIOKafkaConsumer, tailing: Tailing) -> None:
     if tailing.group is not None:
         client.subscribe([tailing.topic], listener=_AtTheEnd(client, tailing))
         return
-    await client.topics()
-    numbers = client.partitions_for_topic(tailing.topic) or ()
-    partitions = [TopicPartition(tailing.topic, number) for number in numbers]
-    if not partitions:
+    places = await partitions(tailing.bootstrap, [tailing.topic])
+    if not places:
         raise DependencyAway(
             "TOPIC_MISSING", f"no topic {tailing.topic}", "Start the stack: `caseops up`."
         )
-    client.assign(partitions)
+    client.assign(places)
     if tailing.from_beginning:
-        await client.seek_to_beginning(*partitions)
+        await client.seek_to_beginning(*places)
     else:
-        await client.seek_to_end(*partitions)
+        await client.seek_to_end(*places)
 
 
 class _AtTheEnd(ConsumerRebalanceListener):  # type: ignore[misc]

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 import structlog
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from event_schemas.codec import encode_headers
 from infra.database import connect
-from infra.errors import MustStop
+from infra.errors import MustStop, WrongInput
 from infra.event_log import load_streams
 from infra.outbox import list_rows, retry, skip
 from outbox_relay import delivery
@@ -240,19 +242,42 @@ async def test_skip_drops_a_parked_command_and_says_who(place: Place) -> None:
     assert [b"behind"] == await values(place, "commands.logs")
 
 
-async def test_a_row_of_the_log_is_parked_but_never_skipped(
+async def test_a_refused_fact_is_parked_and_never_skipped(
     place: Place, facts: Facts
 ) -> None:
-    """A refused fact blocks its key on the log until an operator retries it."""
+    """A refused fact blocks its key on that topic until an operator retries it."""
     with connected(place.url) as connection:
-        facts.append(connection, "a")
-        connection.execute("update caseops.outbox set topic = topic || '.logs.x'")
-        connection.execute("update caseops.outbox set parked_at = now(), error = 'refused'")
-    position = outbox(place.url)[0]["position"]
+        facts.append(connection, "a", "a")
+        connection.execute("update caseops.outbox set topic = topic || '.missing'")
+        connection.execute("update caseops.events set data = 'x'")
+    topic = f"{place.prefix}.events.missing"
+    await create_topics(place.bootstrap, {topic: {"max.message.bytes": "100"}})
+    async with relay(place), await connect(place.url, "outbox_relay") as operator:
+        await _parked(place, attempts=1)
+        position, behind = (row["position"] for row in outbox(place.url))
 
-    async with await connect(place.url, "outbox_relay") as operator:
-        assert not await skip(operator, position, "ops")
+        with pytest.raises(WrongInput) as refused:
+            await skip(operator, position, "ops")
+        await _allow(place.bootstrap, topic)
         assert await retry(operator, position, "ops")
+        await left(place)
+
+    assert "OUTBOX_LOG_ROW" == refused.value.code
+    assert position < behind
+    assert ["1", "2"] == [
+        dict(record.headers)["ce_streamversion"].decode()
+        for record in await records(place.bootstrap, topic)
+    ]
+
+
+async def _allow(bootstrap: str, topic: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    resource = ConfigResource(
+        ConfigResourceType.TOPIC, topic, {"max.message.bytes": "9000"}
+    )
+    await admin.alter_configs([resource])
+    await admin.close()
 
 
 async def test_rows_are_listed_for_people(place: Place, facts: Facts) -> None:

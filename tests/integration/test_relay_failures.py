@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
+from prometheus_client import REGISTRY
 
 from infra.kafka.cluster import KafkaCluster
 from outbox_relay.app import Place
@@ -110,6 +111,25 @@ async def test_relays_share_the_slices_fairly(place: Place) -> None:
         await shared_by(place, 1)
 
 
+async def test_relays_side_by_side_publish_each_row_once(place: Place) -> None:
+    """While relays join and leave, no slice is ever in two hands: nothing is sent twice."""
+    facts = Facts(place.url, place.prefix)
+    async with relay(place):
+        await shared_by(place, 1)
+        async with relay(place), relay(place):
+            while len(owners(place)) < 3:
+                facts.commit(*KEYS)
+                await asyncio.sleep(0.01)
+            for _ in range(20):
+                facts.commit(*KEYS)
+        await emptied(place)
+
+    await in_order_and_complete(place, facts)
+    published = len(await records(place.bootstrap, place.log_topic))
+    assert sum(facts.last.values()) == published
+
+
+@pytest.mark.slow
 async def test_several_relays_never_interleave_a_key(place: Place) -> None:
     """With relays that come and go by kill -9, no fact overtakes another of its key. EVT-05."""
     facts = Facts(place.url, place.prefix)
@@ -186,12 +206,25 @@ async def test_a_relay_started_without_a_broker_waits_for_it(
     facts.commit(*KEYS)
     await own_kafka.kill(1)
     async with relay(place) as health:
-        await asyncio.sleep(1)
+        await _complained()
         assert not health.ready
         await own_kafka.restart(1)
         await emptied(place)
 
     await in_order_and_complete(place, facts)
+
+
+async def _complained() -> None:
+    def complaints() -> float:
+        labels = {"error": "DependencyAway"}
+        return REGISTRY.get_sample_value("caseops_relay_errors_total", labels) or 0
+
+    before = complaints()
+
+    async def more() -> None:
+        assert complaints() > before + 1
+
+    await eventually(more)
 
 
 async def test_the_relay_stops_while_the_broker_is_away(
@@ -245,6 +278,7 @@ async def test_a_topic_deleted_under_the_relay_is_parked_not_lost(
     await in_order_and_complete(place, facts)
 
 
+@pytest.mark.slow
 async def test_a_leader_change_loses_nothing(
     database: str, three_nodes: KafkaCluster, topic_prefix: str
 ) -> None:

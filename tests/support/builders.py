@@ -20,28 +20,33 @@ from event_schemas.plans import PlanAccepted
 from event_schemas.playbooks import Playbook
 from event_schemas.registry import BY_PAYLOAD
 from event_schemas.results import ResultSubmitted
-from event_schemas.runs import PlaybookUsed
+from event_schemas.runs import IncidentStarted, PlaybookUsed
 from tests.support.records import alert_data
 
 GOLDEN = Path(__file__).parents[1] / "contract" / "golden"
-RUN = "fce7ccdf-3556-556a-8245-1600b6729673"
-CASE = "c09ddee1-a8be-5543-8113-664a5cd7abc0"
-TASKS = {
-    "logs": "task-log-01-fce7ccdf",
-    "metrics": "task-metric-01-fce7ccdf",
-    "changes": "task-sec-01-fce7ccdf",
-}
 BEGAN = datetime(2026, 7, 23, 2, 2, 5, tzinfo=UTC)
 
 Fact = TypeVar("Fact", bound=Payload)
 Event = tuple[Envelope, Payload]
 
 
+def golden(payload: type[Payload]) -> dict[str, Any]:
+    """Return the data of the golden event of *payload*."""
+    name = BY_PAYLOAD[payload].name
+    data: dict[str, Any] = json.loads((GOLDEN / f"{name}.json").read_text())["data"]
+    return data
+
+
+RUN: str = golden(IncidentStarted)["run_id"]
+CASE: str = golden(IncidentStarted)["case_id"]
+TASKS: dict[str, str] = {
+    step["specialist"]: step["task_id"] for step in golden(PlanAccepted)["steps"]
+}
+
+
 def a(payload: type[Fact], **changes: Any) -> Fact:
     """Return a *payload* of the golden run with *changes* (as JSON values)."""
-    name = BY_PAYLOAD[payload].name
-    golden = json.loads((GOLDEN / f"{name}.json").read_text())["data"]
-    return payload.model_validate({**golden, **changes}, strict=False)
+    return payload.model_validate({**golden(payload), **changes}, strict=False)
 
 
 def history(

@@ -47,7 +47,7 @@ def _die_before(deletes: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         await delete(outbox, positions)
 
-    Outbox.delete = deadly  # type: ignore[method-assign]
+    Outbox.delete = deadly  # type: ignore[method-assign, assignment]
 
 
 async def _main(url: str, bootstrap: str, prefix: str) -> None:

@@ -88,6 +88,7 @@ class Script:
     """What the scripted log tools do: one step per call, the last one for ever."""
 
     steps: Sequence[int | str] = (10,)
+    note: str = ""
     calls: list[dict[str, Any]] = field(default_factory=list)
     grants: list[ToolGrant] = field(default_factory=list)
 
@@ -96,14 +97,14 @@ class Script:
         server = MCPServer("scripted", version="1.0.0")
 
         @server.tool(meta={"caseops/version": "2"})
-        async def search_logs(services: list[str], ctx: Context, note: str = "") -> Found:
+        async def search_logs(services: list[str], ctx: Context) -> Found:
             """Answer as scripted."""
             step = self.steps[min(len(self.calls), len(self.steps) - 1)]
-            self.calls.append({"services": services, "note": note})
+            self.calls.append({"services": services})
             self.grants.append(grant_of(ctx))
             if isinstance(step, str):
                 raise ToolError(step)
-            return Found(rows_scanned=step, note=note)
+            return Found(rows_scanned=step, note=self.note)
 
         return server
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from pydantic import SecretStr
 
 from caseops import installation, services
@@ -22,6 +22,8 @@ from consumers.specialists.capabilities import CatalogueEntry
 from infra.settings import Settings
 from tests.support.records import RawRecord
 from tests.support.store import rows
+
+PARTITIONS = 2
 
 
 @dataclass
@@ -84,14 +86,14 @@ class System:
         """Return all records of a topic, as the client gives them."""
         full = f"{self.prefix}.{name}"
         consumer = AIOKafkaConsumer(
-            full,
             bootstrap_servers=self.bootstrap,
             enable_auto_commit=False,
             metadata_max_age_ms=1000,
         )
         await consumer.start()
         try:
-            partitions = sorted(consumer.assignment())
+            partitions = [TopicPartition(full, number) for number in range(PARTITIONS)]
+            consumer.assign(partitions)
             await consumer.seek_to_beginning(*partitions)
             ends = await consumer.end_offsets(partitions)
             found: list[Any] = []
@@ -164,7 +166,9 @@ async def a_system(
     **more: Any,
 ) -> AsyncIterator[System]:
     """Give an installation with its topics, no service running; all are stopped at the end."""
-    await installation.apply(bootstrap, url, prefix, replication=replication, partitions=2)
+    await installation.apply(
+        bootstrap, url, prefix, replication=replication, partitions=PARTITIONS
+    )
     system = System(bootstrap, url, prefix, data_dir, **more)
     try:
         yield system

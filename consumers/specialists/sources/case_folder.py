@@ -143,6 +143,8 @@ class CaseFolder:
         limits = (await self._load("limits", case_rows.limits)).get(kind, {})
         if limits.get("unavailable"):
             raise SourceAway(kind)
+        if limits.get("hang"):
+            await asyncio.Event().wait()  # takes the question and never answers
         return limits
 
 
