@@ -33,17 +33,22 @@ def alerts_of(
     """
     folder = folder.resolve()
     context = _document(folder / CONTEXT)
+    document = _document(folder / ALERTS, dict, list)
     mark = _mark(folder, tag)
     place = environment or f"{folder.name}-{mark}"
-    alerts = _alerts(folder, tenant, place)
+    alerts = _alerts(folder, document, tenant, place)
     if not alerts:
         raise _wrong(folder / ALERTS, "it holds no alert")
     more = {**_scope(folder, context), "case_folder": str(folder)}
     return [event_of(_marked(alert, mark, more)) for alert in alerts]
 
 
-def _alerts(folder: Path, tenant: str, environment: str) -> list[AlertRaised]:
-    document = _document(folder / ALERTS, dict, list)
+def _alerts(
+    folder: Path,
+    document: Any,  # noqa: ANN401 - any JSON object or array
+    tenant: str,
+    environment: str,
+) -> list[AlertRaised]:
     try:
         if isinstance(document, dict) and is_alertmanager(document):
             return alerts_of_body(document, tenant=tenant, environment=environment)

@@ -23,6 +23,7 @@ async def keep_up(
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if starting.done():
+        await _down_if_failed(starting, folder)
         _say(starting.result(), folder, as_json=as_json, detach=detach)
         if detach:
             stopping.cancel()
@@ -33,6 +34,12 @@ async def keep_up(
         await asyncio.gather(starting, return_exceptions=True)
     await stack.down(folder, output.progress)
     return output.DONE
+
+
+async def _down_if_failed(starting: "asyncio.Future[stack.Listing]", folder: Path) -> None:
+    """Stop what did start, before the reason is told."""
+    if starting.exception() is not None:
+        await stack.down(folder, output.progress)
 
 
 def _say(listing: stack.Listing, folder: Path, *, as_json: bool, detach: bool) -> None:

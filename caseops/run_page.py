@@ -85,7 +85,6 @@ def _work(run: Document) -> Iterator[str]:
 
 def _timeline(run: Document) -> Iterator[str]:
     if run["timeline"]:
-        if run["timeline"]:
         yield "\nTimeline (UTC)"
     for entry in run["timeline"]:
         yield f"  {_clock(entry['time'])}  {entry['who']:<14} {entry['what']}"

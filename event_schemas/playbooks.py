@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from event_schemas.delegations import TaskBudget
 from event_schemas.joins import (
@@ -100,18 +100,32 @@ class Playbook(Contract):
     rationale: Text
 
 
+class DirectoryGroup(Contract):
+    """Services that one team answers for; their alerts belong together."""
+
+    group: Name
+    owner: Name
+
+
 class DirectoryService(Contract):
     """One service of the directory."""
 
     service: Name
     group: Name
-    owner: Name
     risk: Literal["low", "medium", "high", "critical"]
-    see_also: tuple[Name, ...] = ()
 
 
 class Directory(Contract):
-    """The service directory: service -> group, owner, risk (INT-03)."""
+    """The service directory: service -> group and risk, group -> owner (INT-03)."""
 
     version: Name
+    groups: tuple[DirectoryGroup, ...]
     services: tuple[DirectoryService, ...]
+
+    @model_validator(mode="after")
+    def _groups_exist(self) -> "Directory":
+        known = {entry.group for entry in self.groups}
+        unknown = sorted({entry.group for entry in self.services} - known)
+        if unknown:
+            raise ValueError(f"no owner for group {', '.join(unknown)}")
+        return self

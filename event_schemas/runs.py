@@ -130,7 +130,7 @@ class RunCompleted(Payload):
     kind: Name
     tenant: Name
     environment: Name
-    service: Text
+    group: Name
     owner: Name
     status: Literal["completed", "needs_human", "failed", "cancelled"]
     result_status: Name

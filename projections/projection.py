@@ -22,7 +22,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row to write: its table, and its columns by name."""
+    """One row to write: its table, and its columns by name, as JSON values."""
 
     table: str
     columns: Mapping[str, Any]

@@ -35,6 +35,8 @@ def alert(
     else:
         for each in sent:
             output.text(f"{each.id} -> {each.topic}/{each.partition}@{each.offset}")
+        if not sent:
+            output.text("nothing to publish: heartbeats (severity none) are no signals")
     return output.DONE
 
 

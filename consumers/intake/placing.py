@@ -34,7 +34,7 @@ def look_up(directory: Directory, service: str) -> DirectoryEntry:
             return DirectoryEntry(
                 service=service,
                 group=entry.group,
-                owner=entry.owner,
+                owner=next(g.owner for g in directory.groups if g.group == entry.group),
                 risk=entry.risk,
                 known=True,
                 version=directory.version,

@@ -54,11 +54,12 @@ def reason_to_reject(case: Case) -> Refusal | None:
 
 
 def known_evidence(state: JoinState) -> frozenset[str]:
-    """Return the evidence ids of results accepted so far, which others may cite."""
+    """Return the evidence ids of results in the report so far, which others may cite."""
     return frozenset(
         evidence.evidence_id
-        for accepted in state.accepted.values()
-        for evidence in accepted.result.evidence
+        for answer in (*state.accepted.values(), *state.merged.values())
+        if answer.result is not None
+        for evidence in answer.result.evidence
     )
 
 

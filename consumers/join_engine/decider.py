@@ -85,7 +85,7 @@ def _check(draft: Draft, command: CheckResult, digests: Digests) -> None:
         draft.add(verdicts.stale(draft, submitted))
     elif task not in state.expected:
         _park(draft, command, digests)
-    elif task in state.accepted:
+    elif task in state.accepted or task in state.merged:
         draft.add(verdicts.hash_conflict(draft, submitted))
     elif state.closed is not None or task in state.failed:
         draft.add(verdicts.late(draft, command, digests))

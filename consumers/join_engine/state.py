@@ -29,6 +29,7 @@ class JoinState:
     contract: JoinContract | None = None
     expected: Mapping[str, Expected] = field(default_factory=dict)
     accepted: Mapping[str, ResultAccepted] = field(default_factory=dict)
+    merged: Mapping[str, ResultLate] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
     hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     parked: tuple[ResultParked, ...] = ()
@@ -77,6 +78,8 @@ def _answered(state: JoinState, event: Payload) -> JoinState:
             state = replace(state, failed={**state.failed, event.task_id: event.reason})
         case ResultHashConflict():
             return _seen(state, event.task_id, event.other_hash)
+        case ResultLate(merge=True):
+            state = replace(state, merged={**state.merged, event.task_id: event})
         case ResultLate():
             pass
         case _:

@@ -182,7 +182,8 @@ def stale(draft: Draft, submitted: ResultSubmitted) -> ResultStale:
 
 def hash_conflict(draft: Draft, submitted: ResultSubmitted) -> ResultHashConflict:
     """Return that a second, different answer came to a task already answered."""
-    first = draft.state.accepted[submitted.task_id]
+    task, state = submitted.task_id, draft.state
+    first = state.accepted.get(task) or state.merged[task]
     return ResultHashConflict(
         join_id=draft.contract.join_id,
         task_id=submitted.task_id,
@@ -198,7 +199,8 @@ def _artifacts(result: Result) -> list[tuple[str, str]]:
 
 
 def _told(draft: Draft) -> list[tuple[str, str, Result]]:
-    return [(r.step_id, r.specialist, r.result) for r in draft.state.accepted.values()]
+    answers = (*draft.state.accepted.values(), *draft.state.merged.values())
+    return [(each.step_id, each.specialist, each.result) for each in answers if each.result]
 
 
 def _conflicts_with(draft: Draft, branch: Expected, late: Result) -> tuple[Conflict, ...]:

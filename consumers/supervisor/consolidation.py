@@ -58,7 +58,7 @@ def judge(state: RunState, closed: JoinClosed) -> Judged:
         kind=started.kind,
         tenant=started.tenant,
         environment=started.environment,
-        service=started.service,
+        group=started.group,
         owner=started.owner,
         status="needs_human" if needs_human else "completed",
         result_status=result_status,

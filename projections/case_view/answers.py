@@ -131,7 +131,7 @@ def with_claims(
             "task_id": task_id,
             "specialist": specialist,
             "key": claim.key,
-            "value": claim.model_dump(mode="json")["value"],
+            "value": claim.value,
             "subject": claim.subject,
             "statement": claim.statement,
             "confidence": claim.confidence,

@@ -4,7 +4,6 @@ The state of a key is the document that `show` prints, so every part of it is pl
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from event_schemas.envelope import Envelope
@@ -89,7 +88,7 @@ def _case_row(state: State, document: State) -> Row:
             "environment": case["environment"],
             "service_group": case["group"],
             "status": case["status"],
-            "opened_at": _time(case["opened_at"]),
+            "opened_at": case["opened_at"],
             "document": document,
         },
     )
@@ -108,19 +107,15 @@ def _run_row(state: State) -> Row:
             "status": state["status"],
             "result_status": state["result_status"],
             "outcome": state["outcome"],
-            "started_at": _time(state["started_at"]),
-            "completed_at": _time(state.get("completed_at")),
-            "deadline_at": _time(state["deadline_at"]),
+            "started_at": state["started_at"],
+            "completed_at": state.get("completed_at"),
+            "deadline_at": state["deadline_at"],
             "sequence": state["sequence"],
             "log_partition": place["partition"],
             "first_offset": place["offset"],
             "document": state,
         },
     )
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
 
 
 CASE_VIEW = Projection(

@@ -41,9 +41,10 @@ _TYPES: Mapping[str, Mapping[str, str]] = {
 def _upsert(table: str) -> str:
     columns = _TYPES[table]
     key, *others = columns
-    arrays = ", ".join(f"%({name})s::{kind}[]" for name, kind in columns.items())
+    typed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
     return (
-        f"insert into {table} ({', '.join(columns)}) select * from unnest({arrays})"
+        f"insert into {table} ({', '.join(columns)})"
+        f" select * from jsonb_to_recordset(%s::jsonb) as u({typed})"
         f" on conflict ({key}) do update set "
         + ", ".join(f"{name} = excluded.{name}" for name in others)
     )
@@ -65,12 +66,7 @@ async def load(connection: Connection, keys: Collection[str]) -> dict[str, Any]:
 
 async def save(connection: Connection, rows: Sequence[Row]) -> None:
     """Write *rows*: new ones are inserted, known ones replaced; one statement per table."""
-    for table, columns in _TYPES.items():
+    for table, statement in _UPSERTS.items():
         changed = [row.columns for row in rows if row.table == table]
         if changed:
-            values = {name: [_plain(row[name]) for row in changed] for name in columns}
-            await connection.execute(_UPSERTS[table], values, prepare=True)
-
-
-def _plain(value: object) -> object:
-    return json.dumps(value) if isinstance(value, Mapping) else value
+            await connection.execute(statement, (json.dumps(changed),), prepare=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import s1, stack
+from tests.support import s1_script as s1
+from tests.support import stack
 from tests.support.eventually import eventually
 from tests.support.scripted import (
     Company,

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 Tape = tuple[int, ...]
-Act = tuple[str, Callable[[], None]]
+TAPE_LENGTH = 100
+Act = tuple[str, Callable[[], object]]
 LONGEST_RUN = 3000
 
 
@@ -54,6 +55,9 @@ class Steppable(Protocol):
         """Let time pass until something happens by itself; say whether something will."""
 
 
+Moved = TypeVar("Moved", bound=Steppable)
+
+
 @dataclass(slots=True)
 class Run:
     """A system moved along a tape and then in plain order, until nothing is left to do."""
@@ -82,7 +86,7 @@ class Run:
         return bool(acts)
 
 
-def drawn(seed: int, length: int = 110) -> Tape:
+def drawn(seed: int, length: int = TAPE_LENGTH) -> Tape:
     """Return the tape of *seed*."""
     draw = Random(seed)
     return tuple(draw.randrange(1, 16384) for _ in range(length))
@@ -104,3 +108,31 @@ def shrunk(tape: Tape, fails: Callable[[Tape], bool]) -> Tape:
             at += size
         size //= 2
     return tape
+
+
+def assert_in_any_order(
+    orders: range, fresh: Callable[[], Moved], check: Callable[[Moved], None]
+) -> None:
+    """Run a *fresh* system along each of *orders* (seeds) and *check* it at rest.
+
+    A failure names its seed and the shortest order that still fails, act by act.
+    """
+    for seed in orders:
+        tape = drawn(seed)
+        if _failure(tape, fresh, check):
+            short = shrunk(tape, lambda each: _failure(each, fresh, check) is not None)
+            raise AssertionError(f"seed {seed}: {_failure(short, fresh, check)}")
+
+
+def _failure(
+    tape: Tape, fresh: Callable[[], Moved], check: Callable[[Moved], None]
+) -> str | None:
+    system = fresh()
+    run = Run(system)
+    try:
+        run.along(tape)
+        check(system)
+    except Exception as error:  # noqa: BLE001 - whatever breaks is what we look for
+        acts = run.trace[: len(tape)]
+        return f"{type(error).__name__}: {error}\ntape {tape}\n" + "\n".join(acts)
+    return None

@@ -89,12 +89,21 @@ def _as_it_is(service: DecideOnce) -> DecideOnce:
 
 @dataclass(slots=True)
 class System:
-    """All processes of an installation, moved one act at a time."""
+    """All processes of an installation, moved one act at a time.
+
+    *scripts* say what a specialist answers (default: S1), *broken* which artifact bytes changed;
+    *joining* may alter the join engine; a *viewed* system folds the case view, in a *hasty* one
+    time may pass before everybody is done. Specialists answer once *waits_for* alerts (default:
+    all) were taken in.
+    """
 
     alerts: Sequence[RawRecord] = THE_ALERTS
     scripts: Mapping[str, Script] = field(default_factory=dict)
     broken: Mapping[str, str | None] = field(default_factory=dict)
     joining: Callable[[DecideOnce], DecideOnce] = _as_it_is
+    viewed: bool = False
+    hasty: bool = False
+    waits_for: int | None = None
     world: World = field(init=False)
     members: list[Member] = field(init=False)
     specialists: dict[str, DecideOnce] = field(init=False)
@@ -129,10 +138,10 @@ class System:
 
     def progress(self, draw: Draw) -> Iterator[Act]:
         """Yield the acts that get on with the work."""
-        if self.unsent:
-            yield "an alert is sent", lambda: self._send(draw)
         yield from self._of_members(draw)
         yield from self._of_others(draw)
+        if self.unsent:
+            yield "an alert is sent", lambda: self._send(draw)
         for item in self._ready():
             yield f"{item.specialist} answers", partial(self._answer, item)
 
@@ -149,7 +158,7 @@ class System:
             yield "the relay deletes", self.relay.delete
         elif self.world.store.outbox:
             yield "the relay sends", lambda: self.relay.send(draw.count)
-        if self.viewer.waiting():
+        if self.viewed and self.viewer.waiting():
             yield "the view folds", lambda: self.viewer.fold(draw.which, draw.count)
         if due_times(self.world):
             yield "a due time passes", lambda: tick(self.world)
@@ -158,7 +167,10 @@ class System:
         """Yield the acts that only harm: crashes, records taken again, alerts sent again."""
         yield "the relay crashes", self.relay.crash
         yield "an alert is sent again", lambda: self._send_again(draw)
-        yield "the view goes back", lambda: self.viewer.rewind(draw.which, draw.count)
+        if self.viewed:
+            yield "the view goes back", lambda: self.viewer.rewind(draw.which, draw.count)
+        if self.hasty:
+            yield "time passes", self._pass_time
         for number, member in enumerate(self.members):
             name = f"{member.name} ({number})"
             yield f"{name} crashes", member.crash
@@ -166,6 +178,9 @@ class System:
 
     def rest(self) -> bool:
         """Let time pass until a due time or the next answer; say whether there is one."""
+        return self._pass_time()
+
+    def _pass_time(self) -> bool:
         coming = [a.at for item in self._items() for a in self._left(item) if a.at]
         at = next_due(self.world, coming)
         self.world.now = at or self.world.now
@@ -208,7 +223,8 @@ class System:
 
     def _ready(self) -> list[WorkItem]:
         """Return the work whose next answer is due, once every alert has been taken in."""
-        if len(self.world.store.tables["case_signals"]) < len(self.alerts):
+        wanted = len(self.alerts) if self.waits_for is None else self.waits_for
+        if len(self.world.store.tables["case_signals"]) < wanted:
             return []
         return [
             i for i in self._items() if any(a.is_due(self.world.now) for a in self._left(i))

@@ -25,7 +25,7 @@ from consumers.decider import Decider, Intent
 from consumers.failure_policy import code_of
 from consumers.intake.table import CaseBook
 from consumers.once import DecideOnce, Within
-from consumers.sorting import Reading, Sorted, letter, sort, to_publish
+from consumers.sorting import Reading, Record, Sorted, letter, sort, to_publish
 from consumers.streams import Drafts, StreamStates
 from event_schemas.delegations import ExecuteDelegation
 from event_schemas.envelope import Envelope
@@ -150,6 +150,15 @@ class Member:
             if again is not None:
                 self._write(again)
 
+    def flush(self) -> None:
+        """Write the skips that wait in memory."""
+        batch = self.ahead.batch(self.name)
+        self.ahead.clear()
+        try:
+            self.world.store.write(batch)
+        except ConcurrentWrite:
+            self.offsets = self._stored()
+
     def _write(self, prepared: Prepared) -> None:
         self.world.store.write(prepared.batch)
         if prepared.within is not None:
@@ -183,7 +192,7 @@ class Member:
             Prepared(taken, batch, *self._drafts()), unclaimed(batch, rows, seen)
         )
 
-    def _sorted(self, records: Sequence[RawRecord]) -> Sorted:
+    def _sorted(self, records: Sequence[Record]) -> Sorted:
         """Return *records* sorted; sorting is pure, so each record is sorted once."""
         out, known = Sorted(), self.world.sorted
         for record in records:
