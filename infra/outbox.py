@@ -123,6 +123,7 @@ class Outbox:
             for method in ("seqscan", "bitmapscan", "sort"):
                 await self.connection.execute(f"set enable_{method} = off")
             await self.connection.execute("set plan_cache_mode = force_generic_plan")
+            await self.connection.execute("set jit = off")
             # The locks of a host that vanished are free after some ten seconds.
             for name, value in (("idle", 5), ("interval", 2), ("count", 3)):
                 await self.connection.execute(f"set tcp_keepalives_{name} = {value}")

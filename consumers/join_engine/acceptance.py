@@ -57,9 +57,8 @@ def known_evidence(state: JoinState) -> frozenset[str]:
     """Return the evidence ids of results in the report so far, which others may cite."""
     return frozenset(
         evidence.evidence_id
-        for answer in (*state.accepted.values(), *state.merged.values())
-        if answer.result is not None
-        for evidence in answer.result.evidence
+        for _, _, result in state.answers()
+        for evidence in result.evidence
     )
 
 

@@ -12,6 +12,7 @@ from event_schemas.joins import (
 )
 from event_schemas.payload import Payload
 from event_schemas.results import (
+    Result,
     ResultAccepted,
     ResultHashConflict,
     ResultLate,
@@ -39,6 +40,14 @@ class JoinState:
     def terminal(self, task: str) -> bool:
         """Say whether nothing more is awaited from *task*."""
         return task in self.accepted or task in self.failed
+
+    def answers(self) -> list[tuple[str, str, Result]]:
+        """Return step, specialist and result of every answer that is in the report."""
+        whole: list[ResultAccepted | ResultLate] = [*self.accepted.values()]
+        whole += self.merged.values()
+        return [
+            (each.step_id, each.specialist, each.result) for each in whole if each.result
+        ]
 
     def open_tasks(self) -> list[str]:
         """Return the tasks still awaited, in plan order."""

@@ -101,7 +101,7 @@ def new_conflicts(draft: Draft) -> list[ConflictRecorded]:
         ConflictRecorded(
             join_id=draft.contract.join_id, run_id=draft.state.run_id, conflict=conflict
         )
-        for conflict in conflicts.find(_told(draft))
+        for conflict in conflicts.find(draft.state.answers())
         if conflict.topic not in draft.state.topics
     ]
 
@@ -198,10 +198,7 @@ def _artifacts(result: Result) -> list[tuple[str, str]]:
     return sorted({(e.artifact_uri, e.content_hash) for e in result.evidence})
 
 
-def _told(draft: Draft) -> list[tuple[str, str, Result]]:
-    answers = (*draft.state.accepted.values(), *draft.state.merged.values())
-    return [(each.step_id, each.specialist, each.result) for each in answers if each.result]
-
-
 def _conflicts_with(draft: Draft, branch: Expected, late: Result) -> tuple[Conflict, ...]:
-    return conflicts.find([*_told(draft), (branch.step_id, branch.specialist, late)])
+    return conflicts.find(
+        [*draft.state.answers(), (branch.step_id, branch.specialist, late)]
+    )
