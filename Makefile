@@ -52,7 +52,7 @@ check: $(FULL) ## lint, types, import contracts, fast tests, generated files: un
 	$(BIN)/pytest -q tests/unit tests/architecture
 
 bench: $(FULL) ## measure each promise and name the machine
-	$(BIN)/python -m benchmarks
+	@set -e; for each in $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))); do echo "== $$each"; $(BIN)/python -m benchmarks.$$each; done
 
 sizes: $(FULL) ## report the sizes of files and functions
 	$(BIN)/python -m tests.support.sizes

@@ -43,7 +43,9 @@ def react(message: Message) -> Sequence[Intent]:
     return [Intent(message.payload, f"deadline/{run}", run, "bench", run)]
 
 
-def decide(state: int, command: Payload, observed: None, now: datetime) -> Sequence[Payload]:
+def decide(
+    state: int, command: Payload, observed: None, now: datetime
+) -> Sequence[Payload]:
     return [command]
 
 
@@ -74,7 +76,9 @@ def records(first: int) -> list[Raw]:
             "ce_correlationid": run,
             "ce_partitionkey": run,
         }
-        pairs: list[tuple[str, bytes | None]] = [(n, v.encode()) for n, v in headers.items()]
+        pairs: list[tuple[str, bytes | None]] = [
+            (n, v.encode()) for n, v in headers.items()
+        ]
         out.append(Raw(TOPIC, 0, offset, run.encode(), data.encode(), pairs))
     return out
 
@@ -83,7 +87,12 @@ async def once(url: str, first: int) -> tuple[float, float]:
     pool = database.pool(url, "deadline_clock")
     await pool.open()
     decider = Decider(
-        "deadline_clock", names(DeadlinePassed), react, decide, lambda s, e: s + 1, lambda: 0
+        "deadline_clock",
+        names(DeadlinePassed),
+        react,
+        decide,
+        lambda s, e: s + 1,
+        lambda: 0,
     )
     edges = Edges(pool, Clock(pool), Wakeup(pool), ConsumerMetrics("bench"), "caseops")
     loop = DecideOnce("bench", decider, edges)

@@ -10,7 +10,8 @@ from caseops import playbooks
 from caseops.context import Context
 from caseops.groups import ALL, GROUPS, READERS
 from consumers.case_view_projector import case_view_projector
-from consumers.deadline_clock.app import Ticker, watcher
+from consumers.deadline_clock.app import watcher
+from consumers.deadline_clock.ticker import Ticker
 from consumers.intake.app import Policy, intake
 from consumers.join_engine.app import join_engine
 from consumers.once import DecideOnce, Edges
@@ -141,8 +142,8 @@ def _consumer(
     context: Context, edges: Edges, once: DecideOnce | ProjectOnce, handle: Handler
 ) -> Service:
     settings, name = context.settings, once.consumer
-    topics = [topic for topic, readers in READERS.items() if name in readers]
     prefix = settings.topic_prefix
+    topics = [topic for topic, readers in READERS.items() if name in readers]
     subscription = Subscription(
         source=Source(
             bootstrap=context.bootstrap,
@@ -152,23 +153,33 @@ def _consumer(
             stuck_after_seconds=settings.stuck_after_seconds,
         ),
         handler=handle,
-        positions=Positions(
-            consumer=name,
-            pool=edges.pool,
-            handled=once.offsets,
-            must_be_told=frozenset(full_name(prefix, topic) for topic in LOG & set(topics)),
-            start_at=settings.start_new_consumers_at,
-        ),
+        positions=_positions(context, edges, once, topics),
         metrics=edges.metrics,
         backing_off=lambda: once.carrier.backing_off,
         flush=once.flush,
     )
-    ring = edges.wakeup
-    return Service(
-        name,
-        [subscription.run, lambda stop: _until(stop, ring.run())],
-        lambda: subscription.ready,
+    tasks: list[Task] = [subscription.run, lambda stop: _until(stop, edges.wakeup.run())]
+    return Service(name, tasks, lambda: subscription.ready)
+
+
+def _positions(
+    context: Context, edges: Edges, once: DecideOnce | ProjectOnce, topics: Sequence[str]
+) -> Positions:
+    return Positions(
+        consumer=once.consumer,
+        pool=edges.pool,
+        handled=once.offsets,
+        must_be_told=_must_be_told(once, topics, context.settings.topic_prefix),
+        start_at=context.settings.start_new_consumers_at,
     )
+
+
+def _must_be_told(
+    once: DecideOnce | ProjectOnce, topics: Sequence[str], prefix: str
+) -> frozenset[str]:
+    """Return the topics that a new decider may not decide again by itself; projectors fold all."""
+    told = LOG & set(topics) if isinstance(once, DecideOnce) else frozenset()
+    return frozenset(full_name(prefix, topic) for topic in told)
 
 
 async def _until(stop: asyncio.Event, work: Awaitable[None]) -> None:

@@ -69,30 +69,32 @@ async def up(
         postgres = PostgresServer(data_dir / "postgres", on_progress=progress)
         progress("starting Apache Kafka and PostgreSQL")
         await asyncio.gather(kafka.start(), postgres.start())
-        settings = Settings()
-        await installation.apply(
-            kafka.bootstrap,
-            postgres.url,
-            settings.topic_prefix,
-            replication=nodes,
-            partitions=settings.partitions,
-        )
+        await _apply(kafka.bootstrap, postgres.url, nodes)
         progress("starting the services")
         running = await _start_services(data_dir, kafka.bootstrap, postgres.url, layout)
-        pids = {
-            **{f"kafka-{at}": pid for at, pid in enumerate(kafka.pids, 1)},
-            "postgres": postgres.pid or 0,
-            **{name: process.pid for name, (process, _) in running.items()},
-        }
+        pids = {f"kafka-{at}": pid for at, pid in enumerate(kafka.pids, 1)}
+        pids["postgres"] = postgres.pid or 0
+        pids |= {name: process.pid for name, (process, _) in running.items()}
         result = Listing(
             kafka_bootstrap=kafka.bootstrap,
             database_url=postgres.url,
-            http_url=next(iter(running.values()))[1] if running else "",
+            http_url=next(iter(running.values()))[1],
             pids=pids,
             started_at=datetime.now(UTC).isoformat(),  # noqa: TID251 - for people
         )
         _write(data_dir / "stack.json", result)
     return result
+
+
+async def _apply(bootstrap: str, url: str, nodes: int) -> None:
+    settings = Settings()
+    await installation.apply(
+        bootstrap,
+        url,
+        settings.topic_prefix,
+        replication=nodes,
+        partitions=settings.partitions,
+    )
 
 
 async def down(data_dir: Path, progress: Progress = print) -> bool:

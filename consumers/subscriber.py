@@ -107,7 +107,17 @@ class Subscription:
             metadata_max_age_ms=5000,
             logger=None,
         )
-        subscriber = broker.subscriber(
+        self._subscriber = self._subscribe(broker)
+        self._subscriber(self._on_batch)
+        await self._connect(broker)
+        consumer: Any = self._subscriber.consumer
+        consumer.getmany = self._never_empty(consumer.getmany)
+        self._broker = broker
+        self.last_progress = monotonic()
+        self.ready = True
+
+    def _subscribe(self, broker: KafkaBroker) -> Any:
+        return broker.subscriber(
             *self.source.topics,
             group_id=self.source.group,
             group_instance_id=self.source.instance,
@@ -126,21 +136,18 @@ class Subscription:
             listener=_Drain(self),
             title=f"{self.source.group}/{self.source.topics[0]}",
         )
-        subscriber(self._on_batch)
-        self._subscriber = subscriber
+
+    async def _connect(self, broker: KafkaBroker) -> None:
+        """Start *broker*; a Kafka that is away is waited for."""
         while True:
             try:
                 await broker.start()
-                break
             except KafkaError as error:
                 self.metrics.retried(type(error).__name__)
                 await broker.stop()
                 await asyncio.sleep(1.0)
-        consumer: Any = subscriber.consumer
-        consumer.getmany = self._never_empty(consumer.getmany)
-        self._broker = broker
-        self.last_progress = monotonic()
-        self.ready = True
+            else:
+                return
 
     async def _stop(self) -> None:
         async with self._lock:

@@ -39,18 +39,26 @@ async def read_progress(
 async def start_progress(
     connection: Connection, consumer: str, offsets: dict[Partition, int]
 ) -> None:
-    """Create the rows that do not exist yet, with the offset each starts at."""
+    """Create the rows that do not exist yet, with the offset each starts at.
+
+    Records below that offset are counted as skips, reason `before_start`.
+    """
     rows = sorted(offsets)
     await connection.execute(
-        "insert into consumer_progress (consumer, topic, partition, next_offset)"
-        " select %s, u.* from unnest(%s::text[], %s::int[], %s::bigint[])"
-        " u(topic, partition, next_offset) on conflict do nothing",
-        (
-            consumer,
-            [topic for topic, _ in rows],
-            [number for _, number in rows],
-            [offsets[row] for row in rows],
-        ),
+        "with fresh as ("
+        "  insert into consumer_progress (consumer, topic, partition, next_offset)"
+        "  select %(consumer)s, u.* from unnest(%(topics)s::text[], %(numbers)s::int[],"
+        "    %(offsets)s::bigint[]) u(topic, partition, next_offset)"
+        "  on conflict do nothing returning topic, partition, next_offset)"
+        " insert into skips (consumer, topic, partition, reason, count)"
+        " select %(consumer)s, topic, partition, 'before_start', next_offset from fresh"
+        " where next_offset > 0 on conflict do nothing",
+        {
+            "consumer": consumer,
+            "topics": [topic for topic, _ in rows],
+            "numbers": [number for _, number in rows],
+            "offsets": [offsets[row] for row in rows],
+        },
     )
 
 

@@ -50,7 +50,9 @@ class Settings(BaseSettings):
         (),
         description="comma list of tenants to accept; empty accepts all (local mode only)",
     )
-    local_mode: bool = Field(True, description="accept every tenant and case folders")
+    local_mode: bool = Field(
+        default=True, description="accept every tenant and case folders"
+    )
     prometheus_url: str | None = Field(None, description="metric source, http://host:9090")
     loki_url: str | None = Field(None, description="log source, http://host:3100")
     start_new_consumers_at: str | None = Field(

@@ -1,25 +1,11 @@
-"""The deadline clock, wired: it watches facts, and tells when a time is over."""
-
-import asyncio
-from dataclasses import dataclass
+"""The deadline clock, wired: it watches facts; its ticker tells when a time is over."""
 
 from consumers.deadline_clock import decider
-from consumers.deadline_clock.table import DeadlineRows, Due, seconds_to_next, take_due
+from consumers.deadline_clock.table import DeadlineRows
 from consumers.decider import Decider
 from consumers.once import DecideOnce, Edges
-from event_schemas.deadlines import DeadlinePassed
-from event_schemas.ids import event_id, traceparent
-from event_schemas.registry import BY_PAYLOAD
-from event_schemas.topics import full_name
-from infra.database import translated
-from infra.errors import Transient
-from infra.event_log import Fact
-from infra.unit_of_work import Batch, write
 
 TOPICS = ("events",)
-LONGEST_SLEEP = 1.0
-SHORTEST_SLEEP = 0.01
-PER_BATCH = 500
 
 
 def watcher(edges: Edges) -> DecideOnce:
@@ -33,75 +19,3 @@ def watcher(edges: Edges) -> DecideOnce:
         initial=decider.initial,
     )
     return DecideOnce("deadline_clock", pure, edges, within=lambda _now: DeadlineRows())
-
-
-@dataclass(frozen=True, slots=True)
-class Ticker:
-    """Turns due times into facts, exactly one each, however many clocks run."""
-
-    edges: Edges
-
-    async def run(self) -> None:
-        """Tick until cancelled; a database that is away is waited for."""
-        while True:
-            try:
-                taken = await self.tick()
-                pause = 0.0 if taken == PER_BATCH else await self._pause()
-            except Transient as error:
-                self.edges.metrics.retried(type(error.__cause__).__name__)
-                pause = LONGEST_SLEEP
-            await asyncio.sleep(pause)
-
-    async def tick(self) -> int:
-        """Record the due times that are over; return how many."""
-        async with (
-            translated(),
-            self.edges.pool.connection() as connection,
-            connection.transaction(),
-        ):
-            due = await take_due(connection, PER_BATCH)
-            if not due:
-                return 0
-            facts = [due_fact(each, self.edges.prefix) for each in due]
-            await write(connection, Batch("deadline_clock", facts=facts))
-        self.edges.wakeup.ring()
-        return len(due)
-
-    async def _pause(self) -> float:
-        async with translated(), self.edges.pool.connection() as connection:
-            left = await seconds_to_next(connection)
-        return min(
-            LONGEST_SLEEP, max(SHORTEST_SLEEP, LONGEST_SLEEP if left is None else left)
-        )
-
-
-def due_fact(due: Due, prefix: str) -> Fact:
-    """Return the fact that the time of *due* is over; its id is that of the deadline."""
-    stream = f"deadline/{due.run_id}/{due.about}/{due.subject_id}"
-    identity = event_id(stream, 1)
-    entry = BY_PAYLOAD[DeadlinePassed]
-    payload = DeadlinePassed(
-        run_id=due.run_id,
-        about=due.about,
-        subject_id=due.subject_id,
-        due_at=due.due_at,
-        observed_at=due.now,
-    )
-    return Fact(
-        id=identity,
-        key=due.key,
-        stream=stream,
-        streamversion=1,
-        type=entry.name,
-        writer="deadline_clock",
-        time=due.now,
-        tenant=due.tenant,
-        runid=due.run_id,
-        correlationid=due.key,
-        causationid=due.cause_id,
-        traceparent=traceparent(due.key, identity),
-        planversion=None,
-        dataschema=entry.dataschema,
-        data=payload.model_dump_json().encode(),
-        topics=tuple(full_name(prefix, topic) for topic in entry.topics),
-    )

@@ -151,6 +151,8 @@ def _accepted(
     state: CaseState, alert: AlertRaised, at: datetime, placement: Placement, now: datetime
 ) -> IntakeAccepted:
     playbook, entry = placement.playbook, placement.directory
+    before = placement.group_case
+    linked = before is not None and before.case_id != state.case_id
     deadline = now + timedelta(seconds=playbook.run_seconds)
     if alert.deadline_at is not None and now < alert.deadline_at < deadline:
         deadline = alert.deadline_at
@@ -186,7 +188,7 @@ def _accepted(
             annotations=alert.annotations,
         ),
         case_folder=alert.case_folder,
-        related_run_id=placement.group_case.run_id if placement.group_case else None,
+        related_run_id=before.run_id if before and linked else None,
         rules=RULES,
     )
 

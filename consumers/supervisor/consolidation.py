@@ -17,6 +17,7 @@ from event_schemas.results import Claim, Result, ResultLate
 from event_schemas.runs import (
     Cause,
     ConflictEscalated,
+    IncidentStarted,
     Report,
     ReportPublished,
     RunCompleted,
@@ -50,9 +51,21 @@ def judge(state: RunState, closed: JoinClosed) -> Judged:
     report = report.model_copy(update={"dependent": closed.dependent_specialists})
     if closed.outcome == "INSUFFICIENT_EVIDENCE":
         report = report.model_copy(update={"verdict": "inconclusive"})
+    to = started.observed.content["escalate_to"]
+    escalated = tuple(
+        ConflictEscalated(run_id=started.run_id, to=to, conflict=each)
+        for each in closed.conflicts
+    )
+    published = ReportPublished(run_id=started.run_id, report=report)
+    return Judged(published, escalated, _completed(started, closed, report))
+
+
+def _completed(
+    started: IncidentStarted, closed: JoinClosed, report: Report
+) -> RunCompleted:
     result_status = RESULT_STATUS[closed.outcome]
     needs_human = closed.outcome == "CONFLICT_REQUIRES_HUMAN"
-    completed = RunCompleted(
+    return RunCompleted(
         run_id=started.run_id,
         case_id=started.case_id,
         kind=started.kind,
@@ -68,14 +81,6 @@ def judge(state: RunState, closed: JoinClosed) -> Judged:
         side_effect="none",
         report=report,
         deadline_at=started.deadline_at,
-    )
-    to = started.observed.content["escalate_to"]
-    escalated = tuple(
-        ConflictEscalated(run_id=started.run_id, to=to, conflict=each)
-        for each in closed.conflicts
-    )
-    return Judged(
-        ReportPublished(run_id=started.run_id, report=report), escalated, completed
     )
 
 

@@ -13,6 +13,8 @@ from aiokafka.errors import (
 
 from infra.errors import DependencyAway
 
+SAFE_REPLICATION = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -34,7 +36,7 @@ async def ensure(
         missing = [topic for topic in wanted if topic.name not in existing]
         if not missing:
             return []
-        configs = {"min.insync.replicas": "2"} if replication > 2 else {}
+        configs = {"min.insync.replicas": "2"} if replication >= SAFE_REPLICATION else {}
         answer = await admin.create_topics(
             [
                 NewTopic(

@@ -14,7 +14,7 @@ from infra.file_lock import exclusive
 
 UNPRIVILEGED = "nobody"
 # Root's data may lie where only root can go (a checkout in /root); this place is for all.
-SHELTER = Path("/var/tmp/caseops")
+SHELTER = Path("/var/tmp/caseops")  # noqa: S108 - made for root alone, mode 0711
 
 
 @dataclass(frozen=True)

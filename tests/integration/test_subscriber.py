@@ -4,9 +4,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
-from aiokafka import TopicPartition
 
 from infra.errors import MustStop
 from infra.kafka.topics import Wanted, ensure

@@ -12,6 +12,7 @@ from tests.support import s1_script as s1
 from tests.support import stack
 from tests.support.eventually import eventually
 from tests.support.scripted import (
+    Answer,
     Company,
     Script,
     claim,
@@ -262,26 +263,19 @@ async def test_f_a_result_without_claims_field_is_rejected(stage: Stage) -> None
 
 @pytest.mark.parametrize("with_security", [True, False])
 async def test_g_changed_artifact_bytes_are_found(
-    stage: Stage, with_security: bool
+    stage: Stage, *, with_security: bool
 ) -> None:
     """S1-g, EVI-06: the bytes of ev-log-41 change before the join sees the result."""
     name = f"s1-g-{with_security}"
     script = await s1.script(stage.system.url)
-    own = await store_artifact(stage.system.url, name)
-    right = script.answers["logs"]
-
-    def on_own_artifact(script: Script, question: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = right(script, question)
-        answer["evidence"][0] = evidence("ev-log-41", own, "log_aggregate", "causal_signal")
-        return answer
-
-    script.answers["logs"] = on_own_artifact
+    forged = await store_artifact(stage.system.url, name)
+    script.answers["logs"] = _resting_on(script.answers["logs"], forged)
     if not with_security:
         script.answers["changes"] = lambda _, q: result(
             q, s1.SECURITY, status="failed", error_code="UPSTREAM_UNAVAILABLE"
         )
     await rows(
-        stage.system.url, "update artifacts set bytes = 'forged' where sha256 = %s", own
+        stage.system.url, "update artifacts set bytes = 'forged' where sha256 = %s", forged
     )
     await stage.play(name, script)
 
@@ -293,12 +287,23 @@ async def test_g_changed_artifact_bytes_are_found(
     assert "ARTIFACT_HASH_MISMATCH" == reasons["logs"]
     expected = "PARTIAL_EVIDENCE" if with_security else "INSUFFICIENT_EVIDENCE"
     assert (expected, []) == (done["outcome"], done["report"]["conflicts"])
-    assert not any("log" in name for name in done["report"]["claim_ids"])
+    assert not any("log" in claim for claim in done["report"]["claim_ids"])
     assert "logs: ARTIFACT_HASH_MISMATCH" in done["report"]["missing"]
 
 
+def _resting_on(right: Answer, sha: str) -> Answer:
+    def answer(script: Script, question: Any) -> dict[str, Any]:
+        document: dict[str, Any] = right(script, question)
+        document["evidence"][0] = evidence(
+            "ev-log-41", sha, "log_aggregate", "causal_signal"
+        )
+        return document
+
+    return answer
+
+
 @pytest.mark.parametrize("with_metric", [True, False])
-async def test_h_one_artifact_counts_once(stage: Stage, with_metric: bool) -> None:
+async def test_h_one_artifact_counts_once(stage: Stage, *, with_metric: bool) -> None:
     """S1-h, EVI-07: log and security on the same bytes are one independent signal."""
     name = f"s1-h-{with_metric}"
     script = await s1.script(stage.system.url)

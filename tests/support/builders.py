@@ -17,7 +17,7 @@ from event_schemas.envelope import Envelope
 from event_schemas.ids import event_id
 from event_schemas.payload import Payload, canonical
 from event_schemas.plans import PlanAccepted
-from event_schemas.playbooks import Playbook
+from event_schemas.playbooks import Directory, Playbook
 from event_schemas.registry import BY_PAYLOAD
 from event_schemas.results import ResultSubmitted
 from event_schemas.runs import IncidentStarted, PlaybookUsed
@@ -276,3 +276,9 @@ def all_intact(submitted: ResultSubmitted) -> dict[str, str | None]:
     """Return what the join observes when every artifact of *submitted* is as it was."""
     evidence = submitted.result.get("evidence", ())
     return {each["content_hash"]: each["content_hash"] for each in evidence}
+
+
+@lru_cache
+def the_directory() -> Directory:
+    """Return the reference service directory, read once."""
+    return playbooks.load_directory()

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from caseops import playbooks
 from consumers.intake.app import Policy, intake
 from consumers.once import DecideOnce
 from consumers.positions import Positions
 from consumers.subscriber import Source, Subscription
-from caseops import playbooks
 from tests.support.store import edges_to
 
 

@@ -18,9 +18,9 @@ from consumers.claims import (
     to_claim,
     unclaimed,
 )
-from consumers.deadline_clock.app import due_fact
 from consumers.deadline_clock.decider import Watch
 from consumers.deadline_clock.table import DeadlineRows, Due
+from consumers.deadline_clock.ticker import due_fact
 from consumers.decider import Decider, Intent
 from consumers.failure_policy import code_of
 from consumers.intake.table import CaseBook
