@@ -24,6 +24,8 @@ from infra.kafka.topics import Wanted, ensure
 from outbox_relay.app import Place, run
 from outbox_relay.health import RelayHealth
 from tests.support import stack
+from tests.support.eventually import eventually
+from tests.support.relay_process import relay_process
 
 PARTITIONS = 6
 KEYS = 500
@@ -102,15 +104,15 @@ async def latency(place: Place, seconds: float) -> dict[str, float]:
     reader = consumer(bootstrap=place.bootstrap, client_id="benchmark")
     await reader.start()
     reader.assign([TopicPartition(place.log_topic, n) for n in range(PARTITIONS)])
-    before = published()
-    async with await writer.connect() as connection, _relay(place):
-        await writer.append(connection, 1)
-        await _until_published(before + 1)
-        watching = asyncio.create_task(_watch(reader, committed, taken))
-        rows = await _steadily(connection, writer, committed, seconds)
-        await _until_published(before + 1 + rows)
-        await asyncio.sleep(0.2)
-        watching.cancel()
+    with relay_process(place):  # as in production: nothing else runs in its loop
+        async with await writer.connect() as connection:
+            await writer.append(connection, 1)
+            await _until_empty(connection)
+            watching = asyncio.create_task(_watch(reader, committed, taken))
+            await _steadily(connection, writer, committed, seconds)
+            await _until_empty(connection)
+            await asyncio.sleep(0.2)
+            watching.cancel()
     await reader.stop()
     cuts = quantiles(taken, n=100)
     return {"records": len(taken), "p50_ms": cuts[49] * 1e3, "p99_ms": cuts[98] * 1e3}
@@ -121,17 +123,15 @@ async def _steadily(
     writer: Writer,
     committed: dict[str, float],
     seconds: float,
-) -> int:
+) -> None:
     begun = perf_counter()
-    rows = int(PER_SECOND * seconds)
-    for number in range(rows):
+    for number in range(int(PER_SECOND * seconds)):
         pause = begun + number / PER_SECOND - perf_counter()
         if pause > 0:
             await asyncio.sleep(pause)
         (identity,) = await writer.append(connection, 1)
         committed[identity] = perf_counter()
         await connection.execute("notify caseops_outbox")
-    return rows
 
 
 async def _watch(
@@ -164,6 +164,16 @@ def published() -> float:
     """Return how many rows the relays of this process have published."""
     labels = {"kind": "log"}
     return REGISTRY.get_sample_value("caseops_relay_published_total", labels) or 0
+
+
+async def _until_empty(connection: psycopg.AsyncConnection[Any]) -> None:
+    async def empty() -> None:
+        row = await (
+            await connection.execute("select exists (select from outbox)")
+        ).fetchone()
+        assert row == (False,)
+
+    await eventually(empty, seconds=60)
 
 
 async def _until_published(rows: float) -> None:

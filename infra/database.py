@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -25,6 +26,16 @@ _OPTIONS = (
     "-c timezone=UTC -c idle_in_transaction_session_timeout=10000 -c lock_timeout=5000"
     " -c statement_timeout=60000 -c search_path=caseops"
 )
+_CONNECTION: dict[str, Any] = {
+    "autocommit": True,
+    "prepare_threshold": 2,
+    "connect_timeout": 5,
+    # A peer that vanished is noticed in seconds, not when the kernel gives up.
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 _TRANSIENT = (
     psycopg.OperationalError,
     psycopg.errors.SerializationFailure,
@@ -48,7 +59,7 @@ def pool(url: str, writer: str, *, size: int = 4) -> Pool:
         max_size=size,
         open=False,
         check=AsyncConnectionPool.check_connection,
-        kwargs={"autocommit": True, "options": options(writer), "prepare_threshold": 2},
+        kwargs={"options": options(writer), **_CONNECTION},
         timeout=5.0,
         reconnect_timeout=5.0,
     )
@@ -58,7 +69,7 @@ async def connect(url: str, writer: str | None = None) -> Connection:
     """Return one autocommit connection, outside any pool; raise `DependencyAway`."""
     try:
         return await psycopg.AsyncConnection.connect(
-            url, autocommit=True, options=options(writer), prepare_threshold=2
+            url, options=options(writer), **_CONNECTION
         )
     except psycopg.OperationalError as error:
         raise DependencyAway(

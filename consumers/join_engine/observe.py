@@ -8,7 +8,7 @@ from typing import Any
 from consumers.decider import Intent
 from consumers.join_engine.reactions import CheckResult
 
-HASH = re.compile(r"^[0-9a-f]{64}$")
+HASH = re.compile(r"[0-9a-f]{64}")
 DigestOf = Callable[[Sequence[str]], Awaitable[Mapping[str, str | None]]]
 
 
@@ -35,5 +35,6 @@ def _hashes(intent: Intent) -> list[str]:
         return []
     result: Any = intent.command.submitted.result
     evidence = result.get("evidence") if isinstance(result, dict) else None
-    found = [e.get("content_hash") for e in evidence or [] if isinstance(e, dict)]
-    return sorted({name for name in found if isinstance(name, str) and HASH.match(name)})
+    listed = evidence if isinstance(evidence, list) else []
+    found = [each.get("content_hash") for each in listed if isinstance(each, dict)]
+    return sorted({n for n in found if isinstance(n, str) and HASH.fullmatch(n)})

@@ -1,7 +1,9 @@
 """The jars of Apache Kafka: pinned in `jgo.toml`, fetched once, checked at each start."""
 
+import gc
 import hashlib
 import tomllib
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -87,6 +89,14 @@ def _fetch(cache: Path, missing: dict[str, Path], on_progress: Progress) -> None
                 pool.shutdown(cancel_futures=True)
                 raise _jars_away(f"{job.exception()}") from job.exception()
             say(number)
+    _drop_connections()
+
+
+def _drop_connections() -> None:
+    """Collect what jgo leaves to the garbage collector, which would warn at a later moment."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def _refuse_changed(unusable: dict[str, Path]) -> None:

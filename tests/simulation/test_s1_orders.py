@@ -24,21 +24,29 @@ def first_alert(system: System) -> str:
     return payload.alert.alert_id
 
 
+def facts_of(system: System) -> Counter[str]:
+    """Return how many facts of each type there are."""
+    return Counter(event.envelope.type for event in system.world.store.events)
+
+
 @lru_cache
-def plain_completions() -> dict[str, tuple[str, bytes]]:
-    """Return the completion of the plain order, for each alert that may come first."""
-    found: dict[str, tuple[str, bytes]] = {}
+def plain() -> dict[str, tuple[tuple[str, bytes], Counter[str]]]:
+    """Return completion and facts of the plain order, for each alert that may come first."""
+    found: dict[str, tuple[tuple[str, bytes], Counter[str]]] = {}
     for alerts in permutations(THE_ALERTS):
         system = System(alerts)
         Run(system).along(())
         [completion] = system.completions()
-        assert completion == found.setdefault(first_alert(system), completion)
+        whole = (completion, facts_of(system))
+        assert whole == found.setdefault(first_alert(system), whole)
     return found
 
 
 def is_as_in_plain_order(system: System) -> None:
-    """Check that *system* came to the completion of the plain order, and left nothing over."""
-    assert [plain_completions()[first_alert(system)]] == system.completions()
+    """Check that *system* came to the completion of the plain order, no fact more or less."""
+    completion, facts = plain()[first_alert(system)]
+    assert [completion] == system.completions()
+    assert facts == facts_of(system)
     assert {} == system.world.store.dead_letters
     assert {} == system.world.store.outbox
 
@@ -63,6 +71,7 @@ def test_the_plain_order_is_the_main_sequence() -> None:
     )
     assert ["primary_cause"] == [each.topic for each in completed.report.conflicts]
     assert ("other regions",) == completed.report.missing
+    assert ["payment-api"] == [cause.service for cause in completed.report.causes]
 
 
 def shown(system: System) -> dict[str, Any]:
@@ -74,16 +83,16 @@ def shown(system: System) -> dict[str, Any]:
 
 def test_the_case_view_is_the_same_in_every_order() -> None:
     """The view shows three signals and the one judgement, whatever came twice or first."""
-    plain = {}
+    expected = {}
     for alerts in permutations(THE_ALERTS):
         system = System(alerts, viewed=True)
         Run(system).along(())
-        plain[first_alert(system)] = shown(system)
+        expected[first_alert(system)] = shown(system)
 
     def check(system: System) -> None:
-        assert plain[first_alert(system)] == shown(system)
+        assert expected[first_alert(system)] == shown(system)
 
-    assert [3, 3, 3] == [each["signals"] for each in plain.values()]
+    assert [3, 3, 3] == [each["signals"] for each in expected.values()]
     assert_in_any_order(range(1000, 1080), lambda: System(viewed=True), check)
 
 

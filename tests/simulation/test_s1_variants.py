@@ -79,6 +79,7 @@ VARIANTS: dict[str, tuple[Mapping[str, Script], str, str]] = {
     "S1-a": ({"metrics": silent}, "INSUFFICIENT_EVIDENCE", "deadline"),
     "S1-c": ({"changes": NO_CHANGE, "metrics": ALL_METRICS}, "COMPLETE", "all_satisfied"),
     "S1-f": ({"logs": WITHOUT_CLAIMS}, "PARTIAL_EVIDENCE", "all_terminal"),
+    "odd evidence": ({"logs": says(evidence=5)}, "PARTIAL_EVIDENCE", "all_terminal"),
     "S1-h": (SHARED, "PARTIAL_EVIDENCE", "all_satisfied"),
     "S1-h without metrics": (
         {**SHARED, "metrics": silent},

@@ -200,6 +200,15 @@ def _cause(name: str, value: str, subject: str, *refs: str) -> dict[str, Any]:
     )
 
 
+_CANDIDATE = {
+    "service": "payment-api",
+    "category": "resource",
+    "type": "connection_pool_exhaustion",
+    "score": 0.8,
+    "modality": "logs",
+    "onset": "2026-07-23T02:00:48Z",
+    "why": "the pool is empty before the first error",
+}
 _ANSWERS: dict[str, dict[str, Any]] = {
     "logs": {
         "agent_id": "log-investigator@3",
@@ -211,7 +220,15 @@ _ANSWERS: dict[str, dict[str, Any]] = {
                 "payment-api",
                 "ev-log-41",
                 "ev-trace-09",
-            )
+            ),
+            a_claim(
+                claim_id="claim-log-18",
+                key="cause_candidates.logs",
+                value=[_CANDIDATE],
+                subject=None,
+                statement="where the errors of the logs begin",
+                evidence_refs=["ev-log-41"],
+            ),
         ],
         "evidence": [
             a_piece("ev-log-41", "log_aggregate", "causal_signal"),
@@ -246,7 +263,7 @@ _ANSWERS: dict[str, dict[str, Any]] = {
 }
 
 
-def an_answer(task_id: str, step: str, **changes: Any) -> dict[str, Any]:
+def an_answer(task_id: str, step: str, /, **changes: Any) -> dict[str, Any]:
     """Return the answer of S1 to *step*, as the document its specialist submits."""
     return {"task_id": task_id, "summary": f"{step} read", **_ANSWERS[step], **changes}
 
@@ -257,7 +274,7 @@ def task_of(plan: PlanAccepted, step: str) -> str:
 
 
 def a_submission(
-    plan: PlanAccepted, step: str, *, plan_version: int = 1, **changes: Any
+    plan: PlanAccepted, step: str, /, *, plan_version: int = 1, **changes: Any
 ) -> ResultSubmitted:
     """Return the answer of S1 to *step* of *plan*, submitted."""
     task = task_of(plan, step)
@@ -274,8 +291,8 @@ def a_submission(
 
 def all_intact(submitted: ResultSubmitted) -> dict[str, str | None]:
     """Return what the join observes when every artifact of *submitted* is as it was."""
-    evidence = submitted.result.get("evidence", ())
-    return {each["content_hash"]: each["content_hash"] for each in evidence}
+    found = [each["content_hash"] for each in submitted.result.get("evidence", ())]
+    return {content: content for content in found if content is not None}
 
 
 @lru_cache

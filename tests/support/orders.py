@@ -7,7 +7,8 @@ from random import Random
 from typing import Protocol, TypeVar
 
 Tape = tuple[int, ...]
-TAPE_LENGTH = 100
+TAPE_LENGTH = 64
+LONGEST_LEAD = 80
 Act = tuple[str, Callable[[], object]]
 LONGEST_RUN = 3000
 
@@ -39,7 +40,7 @@ class Draw:
     @property
     def count(self) -> int:
         """How many records are taken, or how far a member goes back."""
-        return 1 + self.number // 2048 % 8 if self.number else 50
+        return 1 + (self.number // 2048 % 8) ** 2 // 2 if self.number else 50
 
 
 class Steppable(Protocol):
@@ -87,9 +88,10 @@ class Run:
 
 
 def drawn(seed: int, length: int = TAPE_LENGTH) -> Tape:
-    """Return the tape of *seed*."""
+    """Return the tape of *seed*: plain up to anywhere in a run, from there on wild."""
     draw = Random(seed)
-    return tuple(draw.randrange(1, 16384) for _ in range(length))
+    plain = (0,) * draw.randrange(LONGEST_LEAD)
+    return (*plain, *(draw.randrange(1, 16384) for _ in range(length)))
 
 
 def shrunk(tape: Tape, fails: Callable[[Tape], bool]) -> Tape:

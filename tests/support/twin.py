@@ -35,6 +35,7 @@ class TwinStore:
 
     events: list[Recorded] = field(default_factory=list)
     streams: dict[str, list[Recorded]] = field(default_factory=lambda: defaultdict(list))
+    versions: set[tuple[str, int]] = field(default_factory=set)
     sequences: Counter[str] = field(default_factory=Counter)
     inbox: dict[tuple[str, str, str, str], bytes] = field(default_factory=dict)
     progress: dict[tuple[str, str, int], int] = field(default_factory=dict)
@@ -78,7 +79,11 @@ class TwinStore:
     def load(self, after: Mapping[str, int]) -> dict[str, list[Recorded]]:
         """Return for each stream its events above the given version, in order."""
         return {
-            stream: [e for e in self._of(stream) if (e.envelope.streamversion or 0) > above]
+            stream: [
+                event
+                for event in self.streams.get(stream, ())
+                if (event.envelope.streamversion or 0) > above
+            ]
             for stream, above in after.items()
         }
 
@@ -86,29 +91,20 @@ class TwinStore:
         """Return the oldest outbox rows."""
         return list(islice(self.outbox.values(), count))
 
-    def _of(self, stream: str) -> list[Recorded]:
-        return self.streams.get(stream, [])
-
     def _refuse_stale(self, batch: Batch) -> None:
         for row in batch.progress:
             place = (batch.consumer, row.topic, row.partition)
             if self.progress.get(place) != row.expected:
                 raise ConcurrentWrite("guard")
-        for stream, version in batch.guards.items():
-            if any(e.envelope.streamversion == version + 1 for e in self._of(stream)):
-                raise ConcurrentWrite("guard")
+        if any((stream, at + 1) in self.versions for stream, at in batch.guards.items()):
+            raise ConcurrentWrite("guard")
 
     def _refuse_taken(self, batch: Batch) -> None:
         claims = [(batch.consumer, c.tenant, c.source, c.id) for c in batch.claims]
         if len(set(claims)) < len(claims) or any(name in self.inbox for name in claims):
             raise ConcurrentWrite("inbox_pkey")
         places = [(fact.stream, fact.streamversion) for fact in batch.facts]
-        taken = any(
-            e.envelope.streamversion == version
-            for stream, version in places
-            for e in self._of(stream)
-        )
-        if taken or len(set(places)) < len(places):
+        if not self.versions.isdisjoint(places) or len(set(places)) < len(places):
             raise ConcurrentWrite("events_stream_version")
         if any(len(fact.data) > MAX_DATA_BYTES for fact in batch.facts):
             raise Poison("DATABASE_REFUSED", "the data of an event is too large")
@@ -119,6 +115,7 @@ class TwinStore:
         recorded = Recorded(len(self.events) + 1, fact.writer, envelope)
         self.events.append(recorded)
         self.streams[fact.stream].append(recorded)
+        self.versions.add((fact.stream, fact.streamversion))
         key, headers = fact.key.encode(), encode_headers(envelope)
         for topic in fact.topics:
             self._publish(topic, key, headers, fact.data)
@@ -157,6 +154,7 @@ class TwinTopics:
     """The topics: records in partitions, never removed, a key always in the same one."""
 
     partitions: int = 2
+    sent: int = 0
     records: dict[Partition, list[RawRecord]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -167,6 +165,7 @@ class TwinTopics:
         """Append one record to its partition of *topic* (the full name)."""
         place = (topic, sum(key or b"") % self.partitions)
         log = self.records[place]
+        self.sent += 1
         log.append(RawRecord(topic, place[1], len(log), key, value, headers))
 
     def places(self, topic: str) -> list[Partition]:
@@ -182,7 +181,6 @@ class World:
     store: TwinStore = field(default_factory=TwinStore)
     topics: TwinTopics = field(default_factory=TwinTopics)
     broken: Mapping[str, str | None] = field(default_factory=dict)
-    sorted: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     def log(self, topic: str) -> list[RawRecord]:
         """Return all records of *topic* (the full name), partition by partition."""

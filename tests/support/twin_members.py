@@ -25,7 +25,7 @@ from consumers.decider import Decider, Intent
 from consumers.failure_policy import code_of
 from consumers.intake.table import CaseBook
 from consumers.once import DecideOnce, Within
-from consumers.sorting import Reading, Record, Sorted, letter, sort, to_publish
+from consumers.sorting import Reading, letter, sort, to_publish
 from consumers.streams import Drafts, StreamStates
 from event_schemas.delegations import ExecuteDelegation
 from event_schemas.envelope import Envelope
@@ -88,6 +88,7 @@ class Member:
     offsets: dict[Partition, int] = field(init=False)
     ahead: Ahead = field(init=False)
     prepared: Prepared | None = field(init=False)
+    idle_since: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         """Start where the store says, as after a crash."""
@@ -109,6 +110,7 @@ class Member:
     def crash(self) -> None:
         """Lose everything in memory and start again from the store."""
         self.states, self.ahead, self.prepared = StreamStates(self.decider), Ahead(), None
+        self.idle_since = None
         self.offsets = self._stored()
         self.positions = dict(self.offsets)
 
@@ -117,12 +119,18 @@ class Member:
         place = self.places[which % len(self.places)]
         at = max(0, self.positions[place] - back)
         self.positions[place] = self.offsets[place] = at
+        self.idle_since = None
         self.ahead.clear()
 
     def waiting(self) -> list[Partition]:
         """Return the partitions that hold records this member has not taken."""
-        records, positions = self.world.topics.records, self.positions
-        return [place for place in self.places if positions[place] < len(records[place])]
+        topics, positions = self.world.topics, self.positions
+        if self.idle_since == topics.sent:
+            return []
+        records = topics.records
+        found = [place for place in self.places if positions[place] < len(records[place])]
+        self.idle_since = None if found else topics.sent
+        return found
 
     def prepare(self, which: int, count: int) -> None:
         """Take up to *count* records of a waiting partition and decide on them in memory."""
@@ -175,7 +183,7 @@ class Member:
         records = not_handled(taken, self.offsets)
         if not records:
             return None
-        work = self._sorted(records)
+        work = sort(records, self.reading)
         batch = Batch(self.name, skips=work.skips, dead_letters=work.letters)
         rows = [row for pair in work.messages if (row := self._react(pair, batch))]
         batch.progress = self.ahead.onto(progress(records, self.offsets))
@@ -191,18 +199,6 @@ class Member:
         return self._decide(
             Prepared(taken, batch, *self._drafts()), unclaimed(batch, rows, seen)
         )
-
-    def _sorted(self, records: Sequence[Record]) -> Sorted:
-        """Return *records* sorted; sorting is pure, so each record is sorted once."""
-        out, known = Sorted(), self.world.sorted
-        for record in records:
-            name = (self.name, id(record))
-            one = known[name] if name in known else sort([record], self.reading)
-            known[name] = one
-            out.messages += one.messages
-            out.letters += one.letters
-            out.skips.update(one.skips)
-        return out
 
     def _drafts(self) -> tuple[Drafts, Within | None]:
         now, factory = self.world.now, self.service.within

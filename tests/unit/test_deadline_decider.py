@@ -86,7 +86,6 @@ def test_due_times_travel_under_the_key_of_their_run() -> None:
 def test_watching_is_a_row_and_no_fact() -> None:
     """Only a time that is over becomes a fact."""
     assert [] == given(clock)(Watch("run", "r", AT, "c"))
-    assert clock.initial() is None
     assert state_of(clock, a(IncidentStarted)) is None
 
 
