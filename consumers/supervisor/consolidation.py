@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from consumers.supervisor.ranking import Cause as RankedCause
-from consumers.supervisor.ranking import rank
+from consumers.supervisor.ranking import VerdictName, rank
 from consumers.supervisor.state import RunState
 from consumers.supervisor.wording import advice, impact, status_text, summary
 from event_schemas.delegations import DelegationCompleted
@@ -98,7 +98,8 @@ def revise(state: RunState, late: ResultLate) -> Report:
     lacking = _missing_types(state, ended)
     report = _report(seen, state.report.revision + 1, late.conflicts, lacking)
     note = f"{late.specialist}: came after the join closed, policy {late.policy}"
-    return report.model_copy(update={"late": (*state.report.late, note)})
+    kept = {"dependent": state.report.dependent, "late": (*state.report.late, note)}
+    return report.model_copy(update=kept)
 
 
 def _merged(state: RunState, task_id: str, result: Result) -> DelegationCompleted:
@@ -140,11 +141,12 @@ def _report(
     claims = [claim for each in ended for claim in each.claims]
     verdict = rank([claim.model_dump(mode="json") for claim in claims])
     causes = tuple(_cause(each, claims) for each in verdict.causes)
+    named: VerdictName = "inconclusive" if lacking else verdict.verdict
     return Report(
         revision=revision,
-        verdict=verdict.verdict,
+        verdict=named,
         status=status_text(state, lacking),
-        summary=summary(causes, verdict.verdict, ended),
+        summary=summary(causes, named, ended),
         impact=impact(claims),
         causes=causes,
         confidence=verdict.confidence,

@@ -1,5 +1,6 @@
 """S1 over hundreds of delivery orders, with duplicates and crashes: one completion event."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
@@ -72,6 +73,18 @@ def test_the_plain_order_is_the_main_sequence() -> None:
     assert ["primary_cause"] == [each.topic for each in completed.report.conflicts]
     assert ("other regions",) == completed.report.missing
     assert ["payment-api"] == [cause.service for cause in completed.report.causes]
+
+
+def test_the_first_alert_changes_ids_and_nothing_else() -> None:
+    """INT-08: whichever of the three came first, the judgement reads the same."""
+    judgements = []
+    for (_, data), _ in plain().values():
+        document = json.loads(data)
+        del document["run_id"], document["case_id"]
+        judgements.append(document)
+
+    assert 3 == len(judgements)
+    assert judgements[0] == judgements[1] == judgements[2]
 
 
 def shown(system: System) -> dict[str, Any]:

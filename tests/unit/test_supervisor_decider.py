@@ -36,6 +36,7 @@ from event_schemas.runs import (
 from tests.support.builders import (
     RUN,
     a,
+    a_piece,
     a_playbook,
     a_started_run,
     a_submission,
@@ -365,6 +366,32 @@ def test_a_late_result_revises_the_report() -> None:
     )
     assert "claim-metric-01" in revised.report.claim_ids
     assert "late result of metrics" == revised.because
+
+
+def test_a_revision_is_no_surer_than_its_evidence() -> None:
+    """USER-09: while a required type is missing, no revision and no summary names the cause."""
+    facts = judged({"changes": {}, "logs": None, "metrics": None}, "logs")
+    [revised] = [fact for fact in facts if isinstance(fact, ReportRevised)]
+
+    assert "inconclusive" == revised.report.verdict
+    assert ["payment-api"] == [cause.service for cause in revised.report.causes]
+    assert revised.report.summary.startswith("The evidence does not single out a cause")
+
+
+def test_a_revision_still_names_who_depends_on_whom() -> None:
+    """S1-h: results on the same bytes stay dependent in every revision."""
+    same = {"digest": "0" * 64}
+    logs = [a_piece("ev-log-41", "log_aggregate", "causal_signal", **same)]
+    logs.append(a_piece("ev-trace-09", "trace_aggregate", "causal_signal"))
+    changes = [a_piece("ev-change-12", "change_record", "causal_signal", **same)]
+    answers = {
+        "logs": {"evidence": logs},
+        "changes": {"evidence": changes},
+        "metrics": None,
+    }
+    [revised] = [f for f in judged(answers, "metrics") if isinstance(f, ReportRevised)]
+
+    assert (("logs", "changes"),) == revised.report.dependent
 
 
 def test_a_second_late_result_keeps_the_first() -> None:
