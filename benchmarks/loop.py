@@ -13,6 +13,7 @@ from time import perf_counter, process_time
 
 from consumers.decider import Decider, Intent, Message
 from consumers.once import DecideOnce, Edges
+from event_schemas.codec import Headers
 from event_schemas.deadlines import DeadlinePassed
 from event_schemas.ids import derived_id
 from event_schemas.payload import Payload
@@ -30,15 +31,18 @@ BATCHES = 20
 
 @dataclass(slots=True)
 class Raw:
+    """One raw record."""
+
     topic: str
     partition: int
     offset: int
-    key: bytes
-    value: bytes
-    headers: list[tuple[str, bytes | None]]
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
 
 
 def react(message: Message) -> Sequence[Intent]:
+    """Return one command per message."""
     run = message.envelope.runid or ""
     return [Intent(message.payload, f"deadline/{run}", run, "bench", run)]
 
@@ -46,10 +50,12 @@ def react(message: Message) -> Sequence[Intent]:
 def decide(
     state: int, command: Payload, observed: None, now: datetime
 ) -> Sequence[Payload]:
+    """Return one fact per command."""
     return [command]
 
 
 def records(first: int) -> list[Raw]:
+    """Return one batch of records from offset *first*."""
     entry = BY_PAYLOAD[DeadlinePassed]
     out = []
     for offset in range(first, first + BATCH):
@@ -84,6 +90,7 @@ def records(first: int) -> list[Raw]:
 
 
 async def once(url: str, first: int) -> tuple[float, float]:
+    """Return records per second and CPU microseconds per record of one run."""
     pool = database.pool(url, "deadline_clock")
     await pool.open()
     decider = Decider(
@@ -110,6 +117,7 @@ async def once(url: str, first: int) -> tuple[float, float]:
 
 
 async def main(url: str, runs: int) -> None:
+    """Print the figures of *runs* runs and their median."""
     configure_logs("ERROR", "text")
     figures = []
     for run in range(runs):

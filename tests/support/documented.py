@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.source_tree import ROOT
 
-SECONDS = 900
+SECONDS = 300
 BLOCK = re.compile(r"<!-- executed -->\n```(console|python)\n(.*?)\n```", re.DOTALL)
 
 
