@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from time import monotonic
 
 from consumers.deadline_clock.table import Due, seconds_to_next, take_due
 from consumers.once import Edges
@@ -12,29 +13,44 @@ from event_schemas.topics import full_name
 from infra.database import translated
 from infra.errors import Transient
 from infra.event_log import Fact
+from infra.inbox import forget_old
 from infra.unit_of_work import Batch, write
 
 LONGEST_SLEEP = 1.0
 SHORTEST_SLEEP = 0.01
 PER_BATCH = 500
+HOUSEKEEPING_SECONDS = 3600.0
+DEDUP_DAYS = 14
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ticker:
-    """Turns due times into facts, exactly one each, however many clocks run."""
+    """Turns due times into facts, exactly one each, however many clocks run.
+
+    Once an hour it also drops inbox claims beyond the window in which ids are remembered.
+    """
 
     edges: Edges
+    _housekeeping_due: float = 0.0
 
     async def run(self) -> None:
         """Tick until cancelled; a database that is away is waited for."""
         while True:
             try:
+                await self._keep_house()
                 taken = await self.tick()
                 pause = 0.0 if taken == PER_BATCH else await self._pause()
             except Transient as error:
                 self.edges.metrics.retried(type(error.__cause__).__name__)
                 pause = LONGEST_SLEEP
             await asyncio.sleep(pause)
+
+    async def _keep_house(self) -> None:
+        if monotonic() < self._housekeeping_due:
+            return
+        async with translated(), self.edges.pool.connection() as connection:
+            await forget_old(connection, DEDUP_DAYS)
+        self._housekeeping_due = monotonic() + HOUSEKEEPING_SECONDS
 
     async def tick(self) -> int:
         """Record the due times that are over; return how many."""

@@ -269,6 +269,7 @@ grant select, insert, update on caseops.open_cases, caseops.case_signals to case
 grant select, insert, update on caseops.work_items to caseops_specialist;
 grant insert on caseops.artifacts to caseops_specialist;
 grant select, insert, update, delete on caseops.deadlines to caseops_deadline_clock;
+grant delete on caseops.inbox to caseops_deadline_clock;
 grant select on caseops.events to caseops_outbox_relay, caseops_projector, caseops_reader;
 grant select, update, delete on caseops.outbox to caseops_outbox_relay;
 grant insert on caseops.outbox to caseops_projector;
