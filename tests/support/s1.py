@@ -26,17 +26,8 @@ from tests.support.builders import an_answer
 from tests.support.orders import Act, Draw
 from tests.support.records import RawRecord, alert_data, alert_headers
 from tests.support.twin import World
-from tests.support.twin_members import (
-    PREFIX,
-    Member,
-    Relay,
-    Viewer,
-    WorkItem,
-    due_times,
-    next_due,
-    read_once,
-    tick,
-)
+from tests.support.twin_members import PREFIX, Member, WorkItem, read_once
+from tests.support.twin_parts import Relay, Viewer, due_times, next_due, tick
 from tests.support.twin_specialists import Answer, Script, a_specialist, submit
 
 NOON = datetime(2026, 7, 23, 2, 2, tzinfo=UTC)
