@@ -2,10 +2,11 @@
 FROM python:3.13-slim AS build
 RUN python -m venv /opt/caseops
 ENV PATH=/opt/caseops/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-COPY requirements/core.txt /src/requirements/core.txt
-RUN pip install --require-hashes -r /src/requirements/core.txt
+COPY requirements/build.txt requirements/core.txt /src/requirements/
+RUN pip install --require-hashes -r /src/requirements/build.txt \
+    && pip install --require-hashes -r /src/requirements/core.txt
 COPY . /src
-RUN pip install --no-deps /src
+RUN pip install --no-build-isolation --no-deps /src
 
 FROM python:3.13-slim
 RUN useradd --system --uid 10001 --home-dir /data --create-home caseops

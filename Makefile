@@ -20,15 +20,17 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(FULL): requirements/dev.txt pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --require-hashes -r requirements/build.txt
 	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
-	$(PIP) install --quiet --no-deps --editable .
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
 	@touch $(FULL) $(LIGHT)
 
 # What the demo needs and no more; a full install satisfies it.
 $(LIGHT): requirements/local.txt | $(BIN)/python
 	@echo "installing what the demo needs into $(VENV), from requirements/local.txt ..."
+	$(PIP) install --quiet --require-hashes -r requirements/build.txt
 	$(PIP) install --quiet --require-hashes -r requirements/local.txt
-	$(PIP) install --quiet --no-deps --editable .
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
 	@touch $(LIGHT)
 
 demo: $(LIGHT) ## the payment incident on a real Kafka and a real PostgreSQL, then clean up
@@ -64,12 +66,13 @@ released: schemas ## at a release: make today's schemas the baseline, if compati
 	$(BIN)/pytest -q tests/contract/test_schemas_compatible.py -k "not has_a_released_schema"
 	cp event_schemas/json/*.json tests/contract/released/
 
-LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 lock: | $(FULL) ## resolve the dependencies again and write the lock files
-	$(LOCK) --all-extras --group dev -o requirements/dev.txt
-	$(LOCK) -c requirements/dev.txt -o requirements/core.txt
-	$(LOCK) --extra local -c requirements/dev.txt -o requirements/local.txt
+	$(LOCK) pyproject.toml --all-extras --group dev -o requirements/dev.txt
+	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/core.txt
+	$(LOCK) pyproject.toml --extra local -c requirements/dev.txt -o requirements/local.txt
+	$(LOCK) requirements/build.in -o requirements/build.txt
 
 clean: ## remove caches; .venv and .caseops stay
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from pydantic import ValidationError
 
 from consumers.join_engine.state import JoinState
 from event_schemas.joins import Expected
+from event_schemas.payload import canonical
 from event_schemas.results import Evidence, Result, ResultSubmitted
 
 Digests = Mapping[str, str | None]
@@ -36,8 +38,10 @@ class Case:
 
 def parse(submitted: ResultSubmitted) -> Result | Refusal:
     """Return the strict form of a submitted result, or why it has none."""
+    if sha256(canonical(submitted.result)).hexdigest() != submitted.content_hash:
+        return Refusal("hash", "CONTENT_HASH_MISMATCH", "the result is not what was hashed")
     try:
-        return Result.model_validate(submitted.result, strict=False)
+        return Result.model_validate_json(canonical(submitted.result))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "result"

@@ -223,6 +223,7 @@ async def test_e_duplicates_change_nothing(stage: Stage) -> None:
     await stage.play("s1-e", await s1.script(stage.system.url))
     done = await stage.system.completion("s1-e")
     run = done["run_id"]
+    await stage.seen(run, "case.closed")
     before = await rows(stage.system.url, "select count(*) from events where key = %s", run)
     again = [
         r

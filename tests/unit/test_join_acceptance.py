@@ -56,6 +56,11 @@ CHECKS: dict[str, tuple[dict[str, Any], str, str]] = {
     "an unknown status": ({"status": "fine"}, "schema", "SCHEMA_INVALID"),
     "partial without a gap": ({"status": "partial"}, "schema", "SCHEMA_INVALID"),
     "failed without a code": ({"status": "failed"}, "schema", "SCHEMA_INVALID"),
+    "a number as text": (
+        {"claims": [a_claim(1, confidence="0.5")]},
+        "schema",
+        "SCHEMA_INVALID",
+    ),
     "a claim without evidence": (
         {"claims": [a_claim(1, evidence_refs=[])]},
         "schema",
@@ -235,3 +240,15 @@ def test_an_answer_may_cite_evidence_of_an_accepted_one() -> None:
 
     assert any(isinstance(fact, ResultAccepted) for fact in after)
     assert isinstance(answered(plan, **cites)[-1], ResultRejected)
+
+
+def test_a_result_that_is_not_what_was_hashed_is_rejected() -> None:
+    """Idempotency rests on the hash, so the join counts it again (JOIN-10)."""
+    plan = a_plan()
+    opened = given(join)(OpenJoin(plan))
+    forged = a_submission(plan, "logs").model_copy(update={"content_hash": "0" * 64})
+
+    facts = given(join, *opened)(CheckResult(forged, "prod-cn", "event-1"), {})
+
+    [rejected] = [fact for fact in facts if isinstance(fact, ResultRejected)]
+    assert ("hash", "CONTENT_HASH_MISMATCH") == (rejected.check, rejected.reason)
