@@ -1,15 +1,15 @@
 """Records per second through the consume loop: inbox claim, one fact, one outbox row each.
 
-Peer in the same run: a bare loop that claims and inserts the same rows with executemany.
+The peer in the same run: PostgreSQL inserting the same three rows a record, 500 records a
+transaction, with nothing decoded, decided or guarded.
 """
 
-import asyncio
-import statistics
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter, process_time
+
+import psycopg
 
 from consumers.decider import Decider, Intent, Message
 from consumers.once import DecideOnce, Edges
@@ -23,10 +23,23 @@ from infra.clock import Clock
 from infra.inbox import start_progress
 from infra.observability import ConsumerMetrics, configure_logs
 from infra.wakeup import Wakeup
+from tests.support import stack
 
 TOPIC = "caseops.events"
 BATCH = 500
 BATCHES = 20
+_BARE = """
+with n as (select number, md5(number::text) as name
+             from generate_series(%s::bigint, %s::bigint) number),
+i as (insert into inbox (consumer, tenant, source, id, digest, topic, partition, "offset")
+      select 'bare', 't', 's', name, decode(name, 'hex'), 'topic', 0, number from n),
+e as (insert into events (key, sequence, stream, streamversion, id, type, source, writer,
+          time, tenant, dataschema, data)
+      select name, 1, 'deadline/' || name, 1, gen_random_uuid(), 'type', 'source', 'writer',
+             now(), 't', 'schema', decode(repeat(name, 8), 'hex') from n returning position, key)
+insert into outbox (kind, order_key, message_key, topic, event_position)
+select 'log', convert_to(key, 'UTF8'), convert_to(key, 'UTF8'), 'topic', position from e
+"""
 
 
 @dataclass(slots=True)
@@ -89,8 +102,8 @@ def records(first: int) -> list[Raw]:
     return out
 
 
-async def once(url: str, first: int) -> tuple[float, float]:
-    """Return records per second and CPU microseconds per record of one run."""
+async def once(url: str) -> dict[str, float]:
+    """Return records per second and CPU per record of one run over a fresh database."""
     pool = database.pool(url, "deadline_clock")
     await pool.open()
     decider = Decider(
@@ -98,34 +111,47 @@ async def once(url: str, first: int) -> tuple[float, float]:
         names(DeadlinePassed),
         react,
         decide,
-        lambda s, e: s + 1,
+        lambda s, _: s + 1,
         lambda: 0,
     )
     edges = Edges(pool, Clock(pool), Wakeup(pool), ConsumerMetrics("bench"), "caseops")
     loop = DecideOnce("bench", decider, edges)
     async with pool.connection() as connection:
-        await start_progress(connection, "bench", {(TOPIC, 0): first})
-    loop.offsets[TOPIC, 0] = first
-    batches = [records(first + n * BATCH) for n in range(BATCHES)]
+        await start_progress(connection, "bench", {(TOPIC, 0): 0})
+    loop.offsets[TOPIC, 0] = 0
+    batches = [records(number * BATCH) for number in range(BATCHES)]
     begun, cpu = perf_counter(), process_time()
     for batch in batches:
         await loop.handle(batch)
     took, used = perf_counter() - begun, process_time() - cpu
     await pool.close()
     total = BATCH * BATCHES
-    return total / took, used / total * 1e6
+    return {"records_per_second": total / took, "cpu_microseconds": used / total * 1e6}
 
 
-async def main(url: str, runs: int) -> None:
-    """Print the figures of *runs* runs and their median."""
+async def peer(url: str) -> dict[str, float]:
+    """Return rows per second of the same three rows a record, inserted bare: the peer."""
+    rows = BATCH * BATCHES
+    async with await psycopg.AsyncConnection.connect(
+        url, options="-c search_path=caseops"
+    ) as connection:
+        begun = perf_counter()
+        for first in range(0, rows, BATCH):
+            async with connection.transaction():
+                await connection.execute(_BARE, (first, first + BATCH - 1))
+        return {"peer_records_per_second": rows / (perf_counter() - begun)}
+
+
+async def measure(runs: int) -> list[dict[str, float]]:
+    """Return the figures of *runs* runs, the peer measured beside each."""
     configure_logs("ERROR", "text")
     figures = []
-    for run in range(runs):
-        figures.append(await once(url, run * BATCH * BATCHES))
-        rate, cpu = figures[-1]
-        print(f"  run {run + 1}: {rate:,.0f} records/s, {cpu:.0f} us CPU each")
-    print(f"median {statistics.median(f[0] for f in figures):,.0f} records/s")
-
-
-if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5))
+    async with stack.postgres() as server, stack.migrated_template(server) as template:
+        for _ in range(runs):
+            async with stack.new_database(server, template) as url:
+                ours = await once(url)
+            async with stack.new_database(server, template) as url:
+                bare = await peer(url)
+            ratio = ours["records_per_second"] / bare["peer_records_per_second"]
+            figures.append({**ours, **bare, "ratio": ratio})
+    return figures

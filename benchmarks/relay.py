@@ -1,13 +1,9 @@
 """How fast the relay publishes: rows per second, and commit to record at a consumer."""
 
-import argparse
 import asyncio
 import contextlib
 import json
-import os
-import platform
-import sys
-from statistics import median, quantiles
+from statistics import quantiles
 from time import perf_counter, process_time
 from typing import Any
 from uuid import uuid5
@@ -15,8 +11,6 @@ from uuid import uuid5
 import psycopg
 from aiokafka import TopicPartition
 from prometheus_client import REGISTRY
-from rich.console import Console
-from rich.table import Table
 
 from event_schemas.ids import NAMESPACE
 from infra.kafka.clients import consumer
@@ -181,48 +175,28 @@ async def _until_published(rows: float) -> None:
         await asyncio.sleep(0.005)
 
 
-async def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
-    runs: list[dict[str, float]] = []
+async def measure(
+    runs: int, rows: int = 60_000, seconds: float = 10.0
+) -> list[dict[str, float]]:
+    """Return the figures of *runs* runs: throughput over *rows* rows, latency for *seconds*."""
+    found: list[dict[str, float]] = []
     async with contextlib.AsyncExitStack() as parts:
         bootstrap = await parts.enter_async_context(stack.kafka())
         url = await parts.enter_async_context(stack.postgres())
         template = await parts.enter_async_context(stack.migrated_template(url))
-        for _ in range(arguments.runs):
+        for _ in range(runs):
             figures: dict[str, float] = {}
             async with stack.new_database(url, template) as database:
                 place = await _place(database, bootstrap)
-                figures |= await throughput(place, arguments.rows)
+                figures |= await throughput(place, rows)
             async with stack.new_database(url, template) as database:
                 place = await _place(database, bootstrap)
-                figures |= await latency(place, arguments.seconds)
-            runs.append(figures)
-    medians = {name: round(median(run[name] for run in runs), 2) for name in runs[0]}
-    machine = (
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    )
-    return {"benchmark": "relay", "machine": machine, "runs": len(runs), "median": medians}
+                figures |= await latency(place, seconds)
+            found.append(figures)
+    return found
 
 
 async def _place(database: str, bootstrap: str) -> Place:
     place = Place(database, bootstrap, stack.unique_prefix())
     await ensure(bootstrap, [Wanted(place.log_topic, PARTITIONS, {})], 1)
     return place
-
-
-def main() -> None:
-    """Print the medians as JSON on standard output and as a table on standard error."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=60_000)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    result = asyncio.run(_measure(parser.parse_args()))
-    targets = {"rows_per_second": ">= 20000", "p50_ms": "<= 3", "p99_ms": "<= 15"}
-    table = Table("figure", "median", "target", title=f"relay ({result['machine']})")
-    for name, value in result["median"].items():
-        table.add_row(name, f"{value:,.2f}", targets.get(name, ""))
-    Console(file=sys.stderr).print(table)
-    print(json.dumps(result))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""Each promise of speed, measured as whole processes and beside a named peer."""
