@@ -53,8 +53,8 @@ check: $(FULL) ## lint, types, import contracts, fast tests, generated files: un
 	$(BIN)/python -m event_schemas.published check
 	$(BIN)/pytest -q tests/unit tests/architecture
 
-bench: $(FULL) ## measure each promise and name the machine
-	@set -e; for each in $(basename $(notdir $(wildcard benchmarks/[a-z]*.py))); do echo "== $$each"; $(BIN)/python -m benchmarks.$$each; done
+bench: $(FULL) ## measure each promise, medians of five, and name the machine
+	$(BIN)/python -m benchmarks
 
 sizes: $(FULL) ## report the sizes of files and functions
 	$(BIN)/python -m tests.support.sizes
