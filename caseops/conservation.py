@@ -18,9 +18,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.accounts import Account, Place
+from infra.inbox import CLAIMED
 from infra.kafka.offsets import Bounds
 from projections.projection import FOLDED
 
+EFFECTS = frozenset({FOLDED, CLAIMED})
+"""Reasons under which effects are counted that left no inbox row."""
 OWNERS = {"alerts": "intake", "requests": "intake", "events": "case_view"}
 
 
@@ -50,8 +53,8 @@ def differs(document: Mapping[str, Any]) -> bool:
 
 def _account(ends: Mapping[int, Bounds], account: Account) -> dict[str, Any]:
     handled = sum(account.positions.values())
-    effects = account.claims + account.skips.get(FOLDED, 0)
-    skipped = {why: n for why, n in sorted(account.skips.items()) if why != FOLDED}
+    effects = account.claims + sum(account.skips.get(why, 0) for why in EFFECTS)
+    skipped = {why: n for why, n in sorted(account.skips.items()) if why not in EFFECTS}
     waiting = sum(
         max(0, end - account.positions.get(number, 0)) for number, (_, end) in ends.items()
     )

@@ -6,6 +6,8 @@ from infra.database import Connection
 from infra.unit_of_work import Claim
 
 Partition = tuple[str, int]
+CLAIMED = "claimed"
+"""Reason under which claims are counted once their ids are forgotten."""
 
 
 async def lock_progress(
@@ -80,9 +82,20 @@ async def seen_claims(
 
 
 async def forget_old(connection: Connection, days: int) -> int:
-    """Drop claims older than *days*; by offset a record stays handled for ever."""
+    """Drop claims older than *days*, counted on under the reason `CLAIMED`; return how many.
+
+    By offset a record stays handled for ever; only its id is forgotten.
+    """
     cursor = await connection.execute(
-        "delete from inbox where seen_at < clock_timestamp() - make_interval(days => %s)",
-        (days,),
+        "with gone as (delete from inbox"
+        "  where seen_at < clock_timestamp() - make_interval(days => %s)"
+        "  returning consumer, topic, partition),"
+        " kept as (insert into skips as s (consumer, topic, partition, reason, count)"
+        "  select consumer, topic, partition, %s, count(*) from gone group by 1, 2, 3"
+        "  on conflict (consumer, topic, partition, reason)"
+        "  do update set count = s.count + excluded.count)"
+        " select count(*) from gone",
+        (days, CLAIMED),
     )
-    return cursor.rowcount
+    row = await cursor.fetchone()
+    return 0 if row is None else int(row[0])

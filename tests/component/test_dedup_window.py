@@ -24,4 +24,5 @@ async def test_claims_beyond_the_window_are_dropped(database: str) -> None:
 
     assert 1 == dropped
     assert [("event-1",)] == await rows(database, "select id from inbox")
+    assert [("claimed", 1)] == await rows(database, "select reason, count from skips")
     assert before == await rows(database, "select count(*) from events")
