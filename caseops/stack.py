@@ -148,7 +148,7 @@ def start_process(
     process = processes.start(
         [sys.executable, "-m", "caseops.serve", *services],
         log=folder / f"{name}.log",
-        env=child_environment(data_dir=str(data_dir), **settings),
+        env=child_environment(data_dir=str(data_dir), local_mode="true", **settings),
     )
     process.save(folder / f"{name}.json")
     return process

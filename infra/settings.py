@@ -48,10 +48,12 @@ class Settings(BaseSettings):
     log_format: str = Field("json", pattern="^(json|text)$", description="json or text")
     allowed_tenants: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="comma list of tenants to accept; empty accepts all (local mode only)",
+        description="comma list of tenants to accept; empty: all in local mode, else none",
     )
     local_mode: bool = Field(
-        default=True, description="accept every tenant and case folders"
+        default=False,
+        description="accept every tenant when none is listed, and read case folders;"
+        " `caseops up` and `caseops demo` set it for their own services",
     )
     prometheus_url: str | None = Field(None, description="metric source, http://host:9090")
     loki_url: str | None = Field(None, description="log source, http://host:3100")

@@ -56,7 +56,10 @@ class CloseCase:
 
 
 def parser(allowed: Sequence[str], *, local_mode: bool) -> Callable[[Envelope], Payload]:
-    """Return how intake parses data: tenants outside *allowed* (if any) are parked."""
+    """Return how intake parses data: tenants outside *allowed* are parked.
+
+    An empty *allowed* means every tenant in local mode, and none elsewhere.
+    """
 
     def parse(envelope: Envelope) -> Payload:
         if envelope.type not in names(AlertRaised):
@@ -69,7 +72,7 @@ def parser(allowed: Sequence[str], *, local_mode: bool) -> Callable[[Envelope], 
             return lacking
         if data["tenant"] != envelope.tenantid:
             raise Malformed("TENANT_MISMATCH", "tenantid and data.tenant differ")
-        if allowed and envelope.tenantid not in allowed:
+        if (allowed or not local_mode) and envelope.tenantid not in allowed:
             raise Malformed(
                 "TENANT_NOT_ALLOWED", "this installation does not serve the tenant"
             )

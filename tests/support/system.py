@@ -150,6 +150,7 @@ class System:
             topic_prefix=self.prefix,
             data_dir=self.data_dir,
             http_port=0,
+            local_mode=True,
             lease_seconds=self.lease_seconds,
             log_level="WARNING",
         )

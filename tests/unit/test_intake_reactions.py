@@ -100,6 +100,14 @@ def test_what_cannot_be_an_alert_is_parked(
     assert code == refused.value.code
 
 
+def test_an_empty_list_serves_nobody_outside_local_mode() -> None:
+    """Safe by default: a real installation says whom it serves (EVT-15)."""
+    with pytest.raises(Malformed) as refused:
+        parser((), local_mode=False)(an_event(alert_data(1)))
+
+    assert "TENANT_NOT_ALLOWED" == refused.value.code
+
+
 def test_a_listed_tenant_is_let_in() -> None:
     """An installation that names its tenants serves them."""
     assert an_alert(1) == parser(("prod-cn",), local_mode=False)(an_event(alert_data(1)))
@@ -110,7 +118,8 @@ def test_a_case_folder_counts_in_local_mode_only(
     *, local: bool, folder: str | None
 ) -> None:
     """A path in an alert from outside is never followed in real mode."""
-    alert = parser((), local_mode=local)(an_event(alert_data(1, case_folder="/cases/1")))
+    parse = parser(("prod-cn",), local_mode=local)
+    alert = parse(an_event(alert_data(1, case_folder="/cases/1")))
 
     assert isinstance(alert, AlertRaised)
     assert folder == alert.case_folder
