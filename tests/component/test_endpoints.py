@@ -1,5 +1,7 @@
 """Liveness, readiness and metrics of a process, over HTTP."""
 
+from functools import partial
+
 import httpx2
 import pytest
 
@@ -11,9 +13,8 @@ from tests.support.store import intake_over
 async def test_ready_only_while_every_service_is() -> None:
     """SHAPE-20: readiness is more than liveness, and it says who is not ready."""
     states = {"intake": True, "supervisor": False}
-    endpoints = Endpoints(
-        {name: lambda name=name: states[name] for name in states}, "127.0.0.1", 0
-    )
+    ready = {name: partial(states.__getitem__, name) for name in states}
+    endpoints = Endpoints(ready, "127.0.0.1", 0)
     url = await endpoints.start()
     try:
         async with httpx2.AsyncClient(base_url=url) as client:
