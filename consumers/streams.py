@@ -18,7 +18,7 @@ from infra.errors import Poison
 from infra.event_log import Fact, load_streams
 from infra.unit_of_work import Outgoing
 
-KEPT_STREAMS = 20_000
+KEPT_STREAMS = 2_000
 
 State = tuple[int, Any]
 
