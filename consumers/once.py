@@ -25,7 +25,7 @@ from consumers.sorting import Reading, Record, letter, sort, to_publish
 from consumers.streams import Drafts, StreamStates
 from infra.clock import Clock
 from infra.database import Connection, Pool, translated
-from infra.errors import ConcurrentWrite, MustStop, Transient
+from infra.errors import ConcurrentWrite, MustStop, NotPermitted, Poison, Transient
 from infra.inbox import Partition, lock_progress, seen_claims, start_progress
 from infra.observability import ConsumerMetrics
 from infra.unit_of_work import Batch, DeadLetter, Outgoing, write
@@ -172,7 +172,7 @@ class DecideOnce:
             wanted = [intent for row in rows for intent in row.intents]
             streams = {intent.stream for intent in wanted if intent.stream}
             if within is not None:
-                streams |= await within.open(connection, wanted)
+                streams |= await _opened(within, connection, wanted)
             await self.states.load(connection, streams)
             drafts = self._decide(batch, rows, now, within)
             if within is not None:
@@ -233,6 +233,19 @@ class DecideOnce:
         self.offsets.update(after(batch))
         self.edges.metrics.handled([record], batch, 0)
         self.edges.wakeup.ring()
+
+
+async def _opened(
+    within: Within, connection: Connection, intents: Sequence[Intent]
+) -> set[str]:
+    """Open *within*; what a message's data breaks there condemns it, not the service."""
+    try:
+        async with translated():
+            return await within.open(connection, intents)
+    except (Transient, ConcurrentWrite, NotPermitted, Poison, MustStop):
+        raise
+    except Exception as error:
+        raise Poison(*code_of(error)) from error
 
 
 def _decide_one(drafts: Drafts, row: Reacted, within: Within | None) -> None:

@@ -16,7 +16,7 @@ from event_schemas.codec import (
 )
 from event_schemas.envelope import Envelope
 from event_schemas.payload import Payload
-from event_schemas.registry import BY_NAME
+from event_schemas.registry import BY_NAME, travels
 from event_schemas.strict_json import Malformed
 from event_schemas.topics import short_name
 from event_schemas.upcasters import UPCASTERS
@@ -67,14 +67,15 @@ def sort(records: Sequence[Record], reading: Reading) -> Sorted:
 
 def _place(record: Record, reading: Reading, out: Sorted) -> None:
     name = peek_type(record.headers)
-    owner = short_name(reading.prefix, record.topic) in reading.owns
-    known_elsewhere = name is not None and name not in reading.reads
+    topic = short_name(reading.prefix, record.topic)
+    owner = topic in reading.owns
+    known_elsewhere = name is not None and not _is_read(name, topic, reading)
     if known_elsewhere and not is_structured(record.headers):
         _pass_over(record, name or "", out, owner=owner)
         return
     try:
         envelope = decode(record.headers, record.value)
-        if envelope.type not in reading.reads:
+        if not _is_read(envelope.type, topic, reading):
             _pass_over(record, envelope.type, out, owner=owner)
             return
         payload = reading.parse(envelope)
@@ -86,6 +87,11 @@ def _place(record: Record, reading: Reading, out: Sorted) -> None:
         return
     out.ignored_headers += sum(1 for _ in unread_headers(record.headers))
     out.messages.append((record, _message(record, envelope, payload, reading.prefix)))
+
+
+def _is_read(name: str, topic: str, reading: Reading) -> bool:
+    """Say whether *name* is read from *topic*: a fact from outside is none, whatever it claims."""
+    return name in reading.reads and travels(name, topic)
 
 
 def _pass_over(record: Record, name: str, out: Sorted, *, owner: bool) -> None:

@@ -6,7 +6,7 @@ written lazily, for lag tools). One batch at a time runs under a lock that a reb
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -17,13 +17,18 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from faststream import AckPolicy
 from faststream.kafka import KafkaBroker, KafkaMessage
 
+from consumers.patience import patiently
 from consumers.positions import Positions
+from consumers.raw_batches import raw_batch, undecoded
 from consumers.sorting import Record
+from infra.errors import Transient
+from infra.kafka import header_names
 from infra.observability import ConsumerMetrics
 
 FIRST_POLL_MS = 10
 IDLE_POLL_MS = 1000
 WATCH_SECONDS = 5.0
+ENDING_SECONDS = 15.0
 MAX_POLL_MS = 3_600_000
 
 Handler = Callable[[Sequence[Record]], Awaitable[None]]
@@ -99,6 +104,7 @@ class Subscription:
         return self._failure
 
     async def _start(self) -> None:
+        header_names.read_any()
         broker = KafkaBroker(
             self.source.bootstrap.split(","),
             consumer_only=True,
@@ -130,8 +136,8 @@ class Subscription:
             max_poll_interval_ms=MAX_POLL_MS,
             rebalance_timeout_ms=30_000,
             ack_policy=AckPolicy.MANUAL,
-            parser=_raw_batch,
-            decoder=_undecoded,
+            parser=raw_batch,
+            decoder=undecoded,
             no_reply=True,
             listener=_Drain(self),
             title=f"{self.source.group}/{self.source.topics[0]}",
@@ -139,22 +145,28 @@ class Subscription:
 
     async def _connect(self, broker: KafkaBroker) -> None:
         """Start *broker*; a Kafka that is away is waited for."""
-        while True:
+
+        async def start() -> None:
             try:
                 await broker.start()
-            except KafkaError as error:
-                self.metrics.retried(type(error).__name__)
+            except KafkaError:
                 await broker.stop()
-                await asyncio.sleep(1.0)
-            else:
-                return
+                raise
+
+        await patiently(
+            start, (KafkaError,), told=self.metrics.retried, given_up=lambda: False
+        )
 
     async def _stop(self) -> None:
-        async with self._lock:
-            self._closing = True
-            if self._broker is not None:
-                await self.flush()
-                await self._commit()
+        self._closing = True
+        try:
+            async with asyncio.timeout(ENDING_SECONDS), self._lock:
+                if self._broker is not None:
+                    await self.flush()
+                    await self._commit()
+        except TimeoutError:
+            # A batch that waits for the database is not waited for: it will be read again.
+            self.metrics.retried("TimeoutError")
         if self._broker is not None:
             await self._broker.stop()
         self._broker = self._subscriber = None
@@ -217,7 +229,12 @@ class Subscription:
         """Place the consumer where the store says; a log that cannot be ours stops us."""
         async with self._lock:
             try:
-                await self._place(list(partitions))
+                await patiently(
+                    lambda: self._place(list(partitions)),
+                    (Transient, KafkaError),
+                    told=self.metrics.retried,
+                    given_up=lambda: self._closing,
+                )
             except Exception as error:  # noqa: BLE001 - a listener's error would be swallowed
                 self.fail(error)
             self._placed += 1
@@ -283,14 +300,3 @@ class _Drain(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def on_partitions_assigned(self, assigned: Any) -> None:
         await self._subscription.assigned(assigned)
-
-
-async def _raw_batch(records: Any, original: Any) -> Any:
-    """Hide headers from FastStream's parser, so that no header can make a record vanish."""
-    message = await original(tuple(replace(record, headers=()) for record in records))
-    message.raw_message = records
-    return message
-
-
-async def _undecoded(message: Any, _original: Any) -> Any:
-    return list(message.raw_message)

@@ -1,6 +1,7 @@
 """The map of the system: every message, its payload, its topics, its one writer."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import ValidationError
@@ -143,6 +144,13 @@ def entry_of(name: str) -> EventType:
     if entry is None:
         raise Malformed("SCHEMA_UNKNOWN", f"no registered type {name[:120]}")
     return entry
+
+
+@lru_cache(maxsize=1024)
+def travels(name: str, topic: str) -> bool:
+    """Say whether *topic* (a short name) is one that carries messages called *name*."""
+    entry = BY_NAME.get(upcast(name, {})[0] if name in UPCASTERS else name)
+    return entry is not None and topic.partition(".")[0] in entry.topics
 
 
 def read(envelope: Envelope) -> Payload:

@@ -7,6 +7,7 @@ from typing import Any
 
 from event_schemas.payload import Json
 
+MAX_DEPTH = 100
 _SUSPICIOUS = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 
 
@@ -20,7 +21,10 @@ class Malformed(Exception):
 
 
 def parse_json(data: bytes) -> Json:
-    """Return the JSON value in *data*; refuse NaN, Infinity, NUL and lone surrogates."""
+    """Return the JSON value in *data*; refuse NaN, Infinity, NUL and lone surrogates.
+
+    Nesting is bounded, so that whatever is read here can be written and read again.
+    """
     try:
         text = data.decode("utf-8")
         value = json.loads(text, parse_constant=_no_constant)
@@ -53,19 +57,28 @@ def _no_constant(name: str) -> float:
 
 
 def _check_values(value: Json, *, look_at_text: bool) -> None:
-    stack: list[Any] = [value]
-    while stack:
-        item = stack.pop()
+    depth, level = 0, [value]
+    while level:
+        if depth > MAX_DEPTH:
+            raise Malformed("SCHEMA_INVALID", "data is nested too deeply")
+        depth, level = depth + 1, _next_level(level, look_at_text=look_at_text)
+
+
+def _next_level(level: list[Any], *, look_at_text: bool) -> list[Any]:
+    """Return what the containers of *level* hold; check everything else."""
+    below: list[Any] = []
+    for item in level:
         if isinstance(item, dict):
-            stack.extend(item.values())
+            below.extend(item.values())
             if look_at_text:
-                stack.extend(item)
+                below.extend(item)
         elif isinstance(item, list):
-            stack.extend(item)
+            below.extend(item)
         elif isinstance(item, float):
             _check_number(item)
         elif look_at_text and isinstance(item, str):
             check_text(item)
+    return below
 
 
 def _check_number(number: float) -> None:

@@ -5,7 +5,7 @@ from time import monotonic
 
 from psycopg_pool import AsyncConnectionPool
 
-from infra.database import Connection
+from infra.database import Connection, translated
 
 REFRESH_SECONDS = 1.0
 
@@ -19,9 +19,9 @@ class Clock:
         self._read_at = float("-inf")
 
     async def now(self) -> datetime:
-        """Return the current time, UTC."""
+        """Return the current time, UTC; raise `Transient` while the database is away."""
         if monotonic() - self._read_at > REFRESH_SECONDS:
-            async with self._pool.connection() as connection:
+            async with translated(), self._pool.connection() as connection:
                 row = await (
                     await connection.execute("select shift from caseops.clock")
                 ).fetchone()

@@ -90,6 +90,9 @@ async def translated() -> AsyncIterator[None]:
         raise ConcurrentWrite("guard") from error
     except psycopg.errors.InsufficientPrivilege as error:
         raise NotPermitted(str(error)) from error
+    except psycopg.errors.ProgramLimitExceeded as error:
+        # The driver files it under operational errors, but no retry makes a key shorter.
+        raise Poison("TOO_LARGE", f"{type(error).__name__}: {error}") from error
     except _TRANSIENT as error:
         raise Transient(f"{type(error).__name__}: {error}") from error
     except psycopg.Error as error:

@@ -90,9 +90,18 @@ class Batch:
 
 
 def header_json(headers: Sequence[tuple[str, bytes | None]]) -> str:
-    """Return *headers* as JSON `[[name, base64 or null], …]`: any bytes survive."""
+    """Return *headers* as JSON `[[name, base64 or null], …]`: any bytes of a value survive.
+
+    A NUL in a name becomes U+FFFD, since PostgreSQL has no text that holds one.
+    """
     return json.dumps(
-        [[name, None if raw is None else b64encode(raw).decode()] for name, raw in headers]
+        [
+            [
+                name.replace("\x00", "\ufffd"),
+                None if raw is None else b64encode(raw).decode(),
+            ]
+            for name, raw in headers
+        ]
     )
 
 

@@ -4,9 +4,11 @@ import asyncio
 
 from psycopg_pool import AsyncConnectionPool
 
-from infra.database import Connection
+from infra.database import Connection, translated
+from infra.errors import Transient
 
 OUTBOX_CHANNEL = "caseops_outbox"
+PAUSE = 1.0
 
 
 class Wakeup:
@@ -25,5 +27,9 @@ class Wakeup:
         while True:
             await self._rung.wait()
             self._rung.clear()
-            async with self._pool.connection() as connection:
-                await connection.execute(f"notify {OUTBOX_CHANNEL}")
+            try:
+                async with translated(), self._pool.connection() as connection:
+                    await connection.execute(f"notify {OUTBOX_CHANNEL}")
+            except Transient:
+                # The relay polls as well: what waits is not lost, only not hurried.
+                await asyncio.sleep(PAUSE)

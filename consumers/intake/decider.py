@@ -4,8 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from consumers.intake.placing import risk_of, service_of, starts_at
-from consumers.intake.reactions import CloseCase, ReceiveAlert, RefuseMessage
+from consumers.intake.placing import risk_of, starts_at
+from consumers.intake.reactions import (
+    CloseCase,
+    ReceiveAlert,
+    RefuseMessage,
+    service_of,
+)
 from event_schemas.alerts import (
     AlertRaised,
     AlertReceived,

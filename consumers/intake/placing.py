@@ -10,7 +10,6 @@ from event_schemas.playbooks import Directory, Playbook
 
 CORRELATION_WINDOW = timedelta(minutes=15)
 UNASSIGNED = "unassigned"
-_SERVICE_LABELS = ("service", "app", "job", "deployment")
 _SEVERE = frozenset({"critical", "page", "p1", "sev1", "emergency", "fatal"})
 _MILD = frozenset({"info", "none", "low", "p4", "p5"})
 
@@ -19,12 +18,6 @@ def starts_at(command: ReceiveAlert, now: datetime) -> datetime:
     """Return when the signal began: its own word, its window, its event's time, else now."""
     alert = command.alert
     return alert.starts_at or alert.window_start or command.sent_at or now
-
-
-def service_of(alert: AlertRaised) -> str:
-    """Return the service an alert speaks of, empty when it names none."""
-    labels = [alert.labels[name] for name in _SERVICE_LABELS if alert.labels.get(name)]
-    return alert.service or next(iter(labels), "")
 
 
 def look_up(directory: Directory, service: str) -> DirectoryEntry:

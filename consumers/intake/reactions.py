@@ -14,6 +14,8 @@ from event_schemas.runs import RunCompleted
 from event_schemas.strict_json import Malformed, parse_json
 
 READS = names(AlertRaised, RunCompleted)
+LONGEST_NAME = 200
+_SERVICE_LABELS = ("service", "app", "job", "deployment")
 _MUST_SAY = (
     ("tenant", "MISSING_TENANT"),
     ("environment", "MISSING_ENVIRONMENT"),
@@ -67,21 +69,48 @@ def parser(allowed: Sequence[str], *, local_mode: bool) -> Callable[[Envelope], 
         data = parse_json(envelope.data)
         if not isinstance(data, dict):
             raise Malformed("SCHEMA_INVALID", "the data of an alert is a JSON object")
+        if not local_mode:
+            data.pop("case_folder", None)
+        _check_names(envelope)
+        known = bool((envelope.tenantid or "").strip())
+        if known and (allowed or not local_mode) and envelope.tenantid not in allowed:
+            raise Malformed(
+                "TENANT_NOT_ALLOWED", "this installation does not serve the tenant"
+            )
         lacking = _lacking(envelope, data)
         if lacking is not None:
             return lacking
         if data["tenant"] != envelope.tenantid:
             raise Malformed("TENANT_MISMATCH", "tenantid and data.tenant differ")
-        if (allowed or not local_mode) and envelope.tenantid not in allowed:
-            raise Malformed(
-                "TENANT_NOT_ALLOWED", "this installation does not serve the tenant"
-            )
-        alert = read(envelope)
-        if isinstance(alert, AlertRaised) and not local_mode and alert.case_folder:
-            return alert.model_copy(update={"case_folder": None})
-        return alert
+        return _alert(envelope, local_mode=local_mode)
 
     return parse
+
+
+def _check_names(envelope: Envelope) -> None:
+    """Refuse what is too long to name a message by."""
+    for name in ("id", "source", "tenantid"):
+        if len(getattr(envelope, name) or "") > LONGEST_NAME:
+            detail = f"{name} is longer than {LONGEST_NAME} characters"
+            raise Malformed("BAD_HEADER", detail)
+
+
+def _alert(envelope: Envelope, *, local_mode: bool) -> Payload:
+    alert = read(envelope)
+    if not isinstance(alert, AlertRaised):
+        return alert
+    if len(service_of(alert)) > LONGEST_NAME:
+        detail = f"the service is longer than {LONGEST_NAME} characters"
+        raise Malformed("SCHEMA_INVALID", detail)
+    if not local_mode and alert.case_folder:
+        return alert.model_copy(update={"case_folder": None})
+    return alert
+
+
+def service_of(alert: AlertRaised) -> str:
+    """Return the service an alert speaks of, empty when it names none."""
+    labels = [alert.labels[name] for name in _SERVICE_LABELS if alert.labels.get(name)]
+    return alert.service or next(iter(labels), "")
 
 
 def _lacking(envelope: Envelope, data: dict[str, Any]) -> Unplaced | None:

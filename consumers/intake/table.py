@@ -11,10 +11,9 @@ from consumers.intake.placing import (
     look_up,
     new_case_id,
     playbook_for,
-    service_of,
     starts_at,
 )
-from consumers.intake.reactions import CloseCase, ReceiveAlert
+from consumers.intake.reactions import CloseCase, ReceiveAlert, service_of
 from consumers.streams import Drafts
 from event_schemas.alerts import OpenCase, Placement
 from event_schemas.ids import run_id

@@ -12,10 +12,9 @@ from consumers.intake.placing import (
     new_case_id,
     playbook_for,
     risk_of,
-    service_of,
     starts_at,
 )
-from consumers.intake.reactions import ReceiveAlert
+from consumers.intake.reactions import ReceiveAlert, service_of
 from event_schemas.alerts import DirectoryEntry, MessageRef, OpenCase
 from event_schemas.playbooks import Match
 from tests.support.builders import an_alert, the_directory, the_playbook
