@@ -28,7 +28,8 @@ from infra.observability import ConsumerMetrics
 FIRST_POLL_MS = 10
 IDLE_POLL_MS = 1000
 WATCH_SECONDS = 5.0
-ENDING_SECONDS = 15.0
+CALL_SECONDS = 5.0
+ENDING_SECONDS = 5.0
 MAX_POLL_MS = 3_600_000
 
 Handler = Callable[[Sequence[Record]], Awaitable[None]]
@@ -109,7 +110,7 @@ class Subscription:
             self.source.bootstrap.split(","),
             consumer_only=True,
             allow_auto_create_topics=False,
-            graceful_timeout=15,
+            graceful_timeout=10,
             metadata_max_age_ms=5000,
             logger=None,
         )
@@ -254,8 +255,10 @@ class Subscription:
         if self._consumer is None or not offsets:
             return
         try:
-            await self._consumer.commit(offsets)
-        except (CommitFailedError, IllegalStateError, KafkaError) as error:
+            # The client would wait for a broker that is away, and keep a stop waiting.
+            async with asyncio.timeout(CALL_SECONDS):
+                await self._consumer.commit(offsets)
+        except (CommitFailedError, IllegalStateError, KafkaError, TimeoutError) as error:
             self.metrics.retried(type(error).__name__)
 
     async def _watch(self) -> None:
@@ -281,8 +284,11 @@ class Subscription:
         if self._consumer is None or not handled:
             return 0
         try:
-            ends = await self._consumer.end_offsets([TopicPartition(*p) for p in handled])
-        except KafkaError:
+            async with asyncio.timeout(CALL_SECONDS):
+                ends = await self._consumer.end_offsets(
+                    [TopicPartition(*place) for place in handled]
+                )
+        except (KafkaError, TimeoutError):
             return 1
         return sum(
             max(0, ends[TopicPartition(*place)] - at) for place, at in handled.items()

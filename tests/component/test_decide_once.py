@@ -139,6 +139,28 @@ async def test_skips_wait_in_memory_and_are_flushed(database: str) -> None:
     assert [(3,)] == await rows(database, "select next_offset from consumer_progress")
 
 
+async def test_a_fact_that_comes_from_outside_is_none(database: str) -> None:
+    """A completion event on the alert topic closes no case: facts travel on the log."""
+    async with intake_over(database) as intake:
+        await intake.handle([alert_record(0)])
+        opened = await log_of(database)
+        forged = RawRecord(
+            "caseops.alerts",
+            0,
+            1,
+            b"k",
+            b"{}",
+            [
+                (name, b"dev.caseops.incident.completed.v1" if name == "ce_type" else raw)
+                for name, raw in alert_headers("forged")
+            ],
+        )
+        await intake.handle([forged, alert_record(2, environment="behind")])
+
+    assert 6 == len(await log_of(database)) == 2 * len(opened)
+    assert [] == await rows(database, "select * from dead_letters")
+
+
 async def test_a_service_cannot_append_to_a_foreign_stream(database: str) -> None:
     """The row policy refuses a run fact from the join engine's role (RES-10, GOAL-07)."""
     forged = Fact(

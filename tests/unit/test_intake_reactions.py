@@ -1,6 +1,7 @@
 """From outside messages and run endings to intake's commands, and what is not let in."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,6 +86,8 @@ def test_an_event_without_a_tenant_is_refused_whatever_its_data(tenant: str | No
         (an_event(alert_data(1)), ("somebody",), "TENANT_NOT_ALLOWED"),
         (an_event(alert_data(1, severity=3)), (), "SCHEMA_INVALID"),
         (an_event(alert_data(1, status="odd")), (), "SCHEMA_INVALID"),
+        (an_event(alert_data(1, service="s" * 201)), (), "SCHEMA_INVALID"),
+        (replace(an_event(alert_data(1)), id="i" * 201), (), "BAD_HEADER"),
         (an_event([1]), (), "SCHEMA_INVALID"),
         (an_event(b"{"), (), "SCHEMA_INVALID"),
         (an_event(b'{"tenant": NaN}'), (), "BAD_NUMBER"),
