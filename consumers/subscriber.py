@@ -13,10 +13,11 @@ from typing import Any
 import structlog
 from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
-from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+from aiokafka.errors import KafkaError
 from faststream import AckPolicy
-from faststream.kafka import KafkaBroker, KafkaMessage
+from faststream.kafka import KafkaBroker
 
+from consumers.group_offsets import commit, lag_of
 from consumers.patience import patiently
 from consumers.positions import Positions
 from consumers.raw_batches import raw_batch, undecoded
@@ -28,7 +29,6 @@ from infra.observability import ConsumerMetrics
 FIRST_POLL_MS = 10
 IDLE_POLL_MS = 1000
 WATCH_SECONDS = 5.0
-CALL_SECONDS = 5.0
 ENDING_SECONDS = 5.0
 MAX_POLL_MS = 3_600_000
 
@@ -110,6 +110,7 @@ class Subscription:
             self.source.bootstrap.split(","),
             consumer_only=True,
             allow_auto_create_topics=False,
+            apply_types=False,  # else the library matches types for every batch
             graceful_timeout=10,
             metadata_max_age_ms=5000,
             logger=None,
@@ -173,9 +174,8 @@ class Subscription:
         self._broker = self._subscriber = None
         self._closing = False
 
-    async def _on_batch(self, msg: KafkaMessage) -> None:
+    async def _on_batch(self, raw: list[Any]) -> None:
         async with self._lock:
-            raw: Any = msg.raw_message
             if self._closing or self._failed().done():
                 return
             if self._fetched != self._placed:
@@ -249,24 +249,15 @@ class Subscription:
             consumer.seek(TopicPartition(*place), offset)
 
     async def _commit(self) -> None:
-        offsets = {
-            TopicPartition(*place): at for place, at in self.positions.handled.items()
-        }
-        if self._consumer is None or not offsets:
-            return
-        try:
-            # The client would wait for a broker that is away, and keep a stop waiting.
-            async with asyncio.timeout(CALL_SECONDS):
-                await self._consumer.commit(offsets)
-        except (CommitFailedError, IllegalStateError, KafkaError, TimeoutError) as error:
-            self.metrics.retried(type(error).__name__)
+        await commit(self._consumer, self.positions.handled, self.metrics.retried)
 
     async def _watch(self) -> None:
-        lag = await self._lag()
-        self.metrics.lag(lag)
+        lag = await lag_of(self._consumer, self.positions.handled)
+        if lag is not None:
+            self.metrics.lag(lag)
+            await self._commit_between_batches()
         if lag == 0 or self.backing_off():
             self.last_progress = monotonic()
-        await self._commit_between_batches()
         self.ready = monotonic() - self.last_progress < self.source.stuck_after_seconds
         if not self.ready:
             structlog.get_logger().error("consumer_stuck", group=self.source.group, lag=lag)
@@ -278,21 +269,6 @@ class Subscription:
             async with self._lock:
                 await self.flush()
                 await self._commit()
-
-    async def _lag(self) -> int:
-        handled = dict(self.positions.handled)
-        if self._consumer is None or not handled:
-            return 0
-        try:
-            async with asyncio.timeout(CALL_SECONDS):
-                ends = await self._consumer.end_offsets(
-                    [TopicPartition(*place) for place in handled]
-                )
-        except (KafkaError, TimeoutError):
-            return 1
-        return sum(
-            max(0, ends[TopicPartition(*place)] - at) for place, at in handled.items()
-        )
 
 
 class _Drain(ConsumerRebalanceListener):  # type: ignore[misc]
